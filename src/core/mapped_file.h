@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+
+namespace qwench {
+
+/// A whole file mapped read-only. Move-only; the bytes live as long as the object. A file that another
+/// process shortens while it is mapped ends this process with SIGBUS, as with every mapping.
+class MappedFile {
+ public:
+  /// Throws Error: not_found when the file is not there or no regular file, io when the system refuses it.
+  /// An empty file gives an empty span.
+  static MappedFile open(const std::filesystem::path& path);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::string_view text() const { return {reinterpret_cast<const char*>(data_), size_}; }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  MappedFile() = default;
+  void close() noexcept;
+
+  std::filesystem::path path_;
+  const std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// Asks the system to read these mapped bytes ahead of their use.
+void prefetch(std::span<const std::byte> bytes) noexcept;
+
+/// The whole text of a small file; refuses more than `limit` bytes. Throws Error like MappedFile::open.
+std::string read_text_file(const std::filesystem::path& path, size_t limit = size_t{64} << 20);
+
+}  // namespace qwench

@@ -1,0 +1,71 @@
+#include "model/memory_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "backend/backend.h"
+#include "qwench/error.h"
+
+namespace qwench {
+namespace {
+
+// Left to the tokenizer, the program and the system.
+constexpr uint64_t kReserve = uint64_t{256} << 20;
+
+std::string megabytes(uint64_t bytes) { return fmt::format("{} MB", (bytes + 999'999) / 1'000'000); }
+
+int blocks_of(int64_t positions) { return static_cast<int>((positions + kBlockSize - 1) / kBlockSize); }
+
+uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& request) {
+  const auto tokens = static_cast<uint64_t>(request.max_batch_tokens);
+  const auto logit_rows = static_cast<uint64_t>(request.max_logit_rows);
+  const auto hidden = static_cast<uint64_t>(config.hidden_size);
+  const auto q_width = static_cast<uint64_t>(config.num_heads) * static_cast<uint64_t>(config.head_dim);
+  const auto kv_width = static_cast<uint64_t>(config.num_kv_heads) * static_cast<uint64_t>(config.head_dim);
+  const uint64_t row = 3 * hidden + 2 * q_width + 2 * kv_width + 2 * static_cast<uint64_t>(config.intermediate_size);
+  return sizeof(float) * (tokens * row + logit_rows * (hidden + static_cast<uint64_t>(config.vocab_size)));
+}
+
+}  // namespace
+
+uint64_t MemoryPlan::kv_cache() const {
+  return kv_per_token * static_cast<uint64_t>(blocks) * static_cast<uint64_t>(kBlockSize);
+}
+
+MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) {
+  if (request.context > config.max_position) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("a context of {} was asked for, but the model's limit is {}", request.context,
+                            config.max_position));
+  }
+  MemoryPlan plan;
+  plan.weights = request.weights;
+  plan.activations = activation_bytes(config, request);
+  plan.kv_per_token = 2 * static_cast<uint64_t>(config.num_layers) *
+                      bytes_of(request.kv_dtype, static_cast<uint64_t>(config.num_kv_heads) *
+                                                     static_cast<uint64_t>(config.head_dim));
+  const int64_t wanted = request.context > 0 ? request.context : std::min<int64_t>(config.max_position, 1 << 24);
+  const uint64_t fixed = plan.weights + plan.activations + kReserve;
+  const uint64_t left = request.available > fixed ? request.available - fixed : 0;
+  const uint64_t block_bytes = plan.kv_per_token * static_cast<uint64_t>(kBlockSize);
+  const auto fitting = static_cast<int64_t>(std::min<uint64_t>(left / block_bytes, 1 << 26));
+
+  plan.context = static_cast<int>(wanted);
+  if (fitting < blocks_of(wanted)) {
+    if (request.context > 0 || fitting < 1) {
+      throw Error(ErrorKind::out_of_memory,
+                  fmt::format("the model needs {} for weights and buffers and {} for the keys and values of a context "
+                              "of {}, but {} are available; use a shorter context (-c) or a smaller cache "
+                              "(--kv-dtype f16)",
+                              megabytes(fixed), megabytes(plan.kv_per_token * static_cast<uint64_t>(wanted)), wanted,
+                              megabytes(request.available)));
+    }
+    plan.context = static_cast<int>(fitting * kBlockSize);
+  }
+  plan.blocks = static_cast<int>(
+      std::min<int64_t>(fitting, static_cast<int64_t>(blocks_of(plan.context)) * request.max_batch));
+  return plan;
+}
+
+}  // namespace qwench

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "checkpoint/model_config.h"
+#include "qwench/dtype.h"
+
+namespace qwench {
+
+/// What a loaded model holds in memory. Bytes.
+struct MemoryPlan {
+  uint64_t weights = 0;      // mapped or converted
+  uint64_t activations = 0;  // the decoder's buffers
+  uint64_t kv_per_token = 0;
+  int context = 0;  // positions a sequence may have
+  int blocks = 0;   // of the KV cache
+
+  uint64_t kv_cache() const;
+};
+
+struct MemoryRequest {
+  uint64_t weights = 0;
+  DType kv_dtype = DType::f32;
+  int context = 0;  // 0: the model's own limit, or what fits
+  int max_batch = 1;
+  int max_batch_tokens = 1;
+  int max_logit_rows = 1;
+  uint64_t available = 0;  // bytes there are
+};
+
+/// The KV cache holds max_batch sequences of full length or what memory allows, and at least one. Throws Error:
+/// invalid_argument when the context is longer than the model's, out_of_memory when it does not fit.
+MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request);
+
+}  // namespace qwench

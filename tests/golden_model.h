@@ -40,9 +40,9 @@ class GoldenModel {
 
 inline const std::vector<std::string>& dense_golden_models() {
   static const std::vector<std::string> names{
-      "qwen3-tiny-f32",       "qwen3-tiny-bf16-tied",     "qwen3-tiny-sharded-bf16", "qwen3-tiny-tied-with-head",
-      "qwen2-tiny-f16",       "qwen2-tiny-untied-bf16",   "qwen2-tiny-window",       "qwen2-tiny-yarn",
-      "llama-tiny",           "llama-tiny-rope3",
+      "qwen3-tiny-f32", "qwen3-tiny-bf16-tied",   "qwen3-tiny-sharded-bf16", "qwen3-tiny-tied-with-head",
+      "qwen2-tiny-f16", "qwen2-tiny-untied-bf16", "qwen2-tiny-window",       "qwen2-tiny-yarn",
+      "llama-tiny",     "llama-tiny-rope3",
   };
   return names;
 }

@@ -10,9 +10,19 @@ namespace qwench {
 /// How numbers are stored. The quantized types are those of ggml; each holds blocks of `block_size` numbers
 /// along the innermost dimension (layouts: https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h).
 enum class DType : uint8_t {
-  f32, f16, bf16,
-  q8_0, q4_0, q4_1, q5_0, q5_1,
-  q2_k, q3_k, q4_k, q5_k, q6_k,
+  f32,
+  f16,
+  bf16,
+  q8_0,
+  q4_0,
+  q4_1,
+  q5_0,
+  q5_1,
+  q2_k,
+  q3_k,
+  q4_k,
+  q5_k,
+  q6_k,
   iq4_nl,
 };
 inline constexpr int kDTypeCount = 14;

@@ -23,28 +23,28 @@ struct ChatTemplateInput;
 
 /// How a model is loaded.
 struct EngineOptions {
-  std::optional<DType> dtype;      ///< keep matrices as f32, bf16 or f16; as they are stored when absent
-  DType kv_dtype = DType::f32;     ///< cells of the KV cache: f32, f16 or bf16
-  int threads = 0;                 ///< 0: the cores this process may use
-  int context = 0;                 ///< positions a sequence may have; 0: the model's own limit, or what fits memory
-  int max_batch = 64;              ///< sequences that run at once; others wait
-  int max_batch_tokens = 512;      ///< rows of one forward pass
+  std::optional<DType> dtype;   ///< keep matrices as f32, bf16 or f16; as they are stored when absent
+  DType kv_dtype = DType::f32;  ///< cells of the KV cache: f32, f16 or bf16
+  int threads = 0;              ///< 0: the cores this process may use
+  int context = 0;     ///< positions a sequence may have; 0: the model's own limit, or what fits memory
+  int max_batch = 64;  ///< sequences that run at once; others wait
+  int max_batch_tokens = 512;            ///< rows of one forward pass
   std::function<void(double)> progress;  ///< called while loading with the share done, 0 to 1
 };
 
 /// What was loaded.
 struct ModelInfo {
-  std::string name;          ///< the folder's or file's name
+  std::string name;  ///< the folder's or file's name
   std::filesystem::path path;
-  std::string family;        ///< "qwen3"
-  std::string format;        ///< "safetensors", "gguf v3"
-  std::string weight_type;   ///< the type that most weight bytes are kept in: "bf16"
-  std::string device;        ///< "CPU (AVX2)"
+  std::string family;       ///< "qwen3"
+  std::string format;       ///< "safetensors", "gguf v3"
+  std::string weight_type;  ///< the type that most weight bytes are kept in: "bf16"
+  std::string device;       ///< "CPU (AVX2)"
   int threads = 0;
-  int context = 0;           ///< positions a sequence may have
-  int vocab_size = 0;        ///< rows of the head; the tokenizer may have fewer ids
-  int64_t parameters = 0;    ///< a tied embedding counts once
-  uint64_t weight_bytes = 0; ///< bytes of weights read for one token: all but the embedding's unused rows
+  int context = 0;            ///< positions a sequence may have
+  int vocab_size = 0;         ///< rows of the head; the tokenizer may have fewer ids
+  int64_t parameters = 0;     ///< a tied embedding counts once
+  uint64_t weight_bytes = 0;  ///< bytes of weights read for one token: all but the embedding's unused rows
   uint64_t kv_bytes_per_token = 0;
 };
 
@@ -53,17 +53,18 @@ std::string_view name(FinishReason reason) noexcept;
 
 /// One prompt and what to do with it.
 struct Request {
-  std::vector<TokenId> ids;   ///< the prompt; not empty
-  SamplingOptions sampling;   ///< over the model's generation_config.json, over the built-in defaults
+  std::vector<TokenId> ids;  ///< the prompt; not empty
+  SamplingOptions sampling;  ///< over the model's generation_config.json, over the built-in defaults
   StopParams stop;
-  std::optional<int> logprobs;      ///< alternatives reported with each token's log-probability, 0 to 20; absent: none
+  std::optional<int>
+      logprobs;  ///< alternatives reported with each token's log-probability, 0 to 20; absent: none
   bool skip_special_tokens = true;  ///< special tokens leave no text
 };
 
 struct TokenLogprob {
   TokenId id;
-  float logprob;                                    ///< natural logarithm, of the raw logits' softmax
-  std::vector<std::pair<TokenId, float>> top;       ///< the best alternatives, best first
+  float logprob;                               ///< natural logarithm, of the raw logits' softmax
+  std::vector<std::pair<TokenId, float>> top;  ///< the best alternatives, best first
 };
 
 struct Usage {
@@ -72,15 +73,15 @@ struct Usage {
 };
 
 struct Timings {
-  double prefill_seconds = 0;      ///< from the start of the call to the first token
-  double decode_seconds = 0;       ///< from the first token to the last
+  double prefill_seconds = 0;  ///< from the start of the call to the first token
+  double decode_seconds = 0;   ///< from the first token to the last
 };
 
 struct Result {
   std::optional<std::string> text;  ///< absent when the model has no tokenizer
   std::vector<TokenId> ids;         ///< the output; the stop id, where one ended it, is included
   FinishReason finish_reason = FinishReason::stop;
-  std::string error;                ///< the sentence, where finish_reason is error
+  std::string error;  ///< the sentence, where finish_reason is error
   Usage usage;
   std::vector<TokenLogprob> logprobs;
   Timings timings;
@@ -88,9 +89,9 @@ struct Result {
 
 /// A piece of one request's output as it appears.
 struct Delta {
-  size_t request;     ///< index into the call's requests
+  size_t request;  ///< index into the call's requests
   std::string_view text;
-  TokenId id;         ///< the token that released it; -1 for what the end releases
+  TokenId id;  ///< the token that released it; -1 for what the end releases
 };
 
 /// log p(ids[t+1] | ids[0..t]) for every t, and the best next tokens after the last id.
@@ -109,25 +110,27 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   const ModelInfo& info() const;
-  const SamplingOptions& generation_defaults() const;        ///< from generation_config.json
-  std::vector<TokenId> stop_ids() const;                     ///< the model's own, from every place that names one
-  std::shared_ptr<const Tokenizer> tokenizer() const;        ///< null when the checkpoint has none
-  const ChatTemplates* chat_templates() const;               ///< null when it has none
+  const SamplingOptions& generation_defaults() const;  ///< from generation_config.json
+  std::vector<TokenId> stop_ids() const;               ///< the model's own, from every place that names one
+  std::shared_ptr<const Tokenizer> tokenizer() const;  ///< null when the checkpoint has none
+  const ChatTemplates* chat_templates() const;         ///< null when it has none
 
   /// The ids of plain text, with the BOS the model asks for. Special-token text is recognised. Throws Error.
   std::vector<TokenId> encode(std::string_view text) const;
-  /// The ids of rendered messages; what users typed stays text. bos_token and eos_token are filled in. Throws Error.
+  /// The ids of rendered messages; what users typed stays text. bos_token and eos_token are filled in. Throws
+  /// Error.
   std::vector<TokenId> encode_chat(const ChatTemplateInput& input,
                                    const std::optional<std::string>& template_name = std::nullopt) const;
 
-  /// Throws Error (invalid_argument) as generate would report it: empty or too long prompt, an id that does not exist,
-  /// a setting out of range.
+  /// Throws Error (invalid_argument) as generate would report it: empty or too long prompt, an id that does
+  /// not exist, a setting out of range.
   void check(const Request& request) const;
 
-  /// Runs all requests as one batch; results come in the order of the requests. A request that cannot run gives a
-  /// Result with an error and disturbs no other. `on_delta` is called from this thread. A stop request ends all with
-  /// what they have (FinishReason::cancelled).
-  std::vector<Result> generate(std::span<const Request> requests, const std::function<void(const Delta&)>& on_delta = {},
+  /// Runs all requests as one batch; results come in the order of the requests. A request that cannot run
+  /// gives a Result with an error and disturbs no other. `on_delta` is called from this thread. A stop
+  /// request ends all with what they have (FinishReason::cancelled).
+  std::vector<Result> generate(std::span<const Request> requests,
+                               const std::function<void(const Delta&)>& on_delta = {},
                                std::stop_token stop = {});
 
   /// Throws Error (invalid_argument, numeric).

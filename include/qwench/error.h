@@ -7,7 +7,8 @@ namespace qwench {
 
 /// What went wrong, for programs; the sentence in `what()` is for people.
 enum class ErrorKind {
-  invalid_argument,  ///< a caller's value is out of range or contradicts another (HTTP 400, exit code 2 on the command line)
+  invalid_argument,  ///< a caller's value is out of range or contradicts another (HTTP 400, exit code 2 on
+                     ///< the command line)
   not_found,         ///< a file, folder, tensor or model that was named is not there
   malformed,         ///< a file's content breaks its format
   unsupported,       ///< well-formed, but not something this engine can do

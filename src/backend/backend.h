@@ -16,10 +16,11 @@ inline constexpr int kBlockSize = 16;
 
 /// One sequence's part of a batch.
 struct SequenceRows {
-  int first_row;                         // its rows of the batch are [first_row, first_row + rows)
-  int rows;                              // they hold the positions [context - rows, context)
-  int context;                           // positions in the cache once these rows are stored
-  std::span<const int32_t> block_table;  // [ceil(context / kBlockSize)]: position p lies in block_table[p / kBlockSize]
+  int first_row;  // its rows of the batch are [first_row, first_row + rows)
+  int rows;       // they hold the positions [context - rows, context)
+  int context;    // positions in the cache once these rows are stored
+  std::span<const int32_t>
+      block_table;  // [ceil(context / kBlockSize)]: position p lies in block_table[p / kBlockSize]
 };
 
 /// What one forward pass computes: a flat list of tokens of many sequences, prefill chunks and single decode
@@ -41,7 +42,8 @@ class Matrix {
   int capacity = 0;  // rows
 };
 
-/// A weight, kept by the backend in the layout it likes. [rows, cols] = [out_features, in_features]; a vector is [1, n].
+/// A weight, kept by the backend in the layout it likes. [rows, cols] = [out_features, in_features]; a vector
+/// is [1, n].
 class Weight {
  public:
   virtual ~Weight() = default;
@@ -73,8 +75,9 @@ enum class RopePairing {
   interleaved,  // (2 i, 2 i + 1): llama-architecture GGUF files, whose q and k rows are permuted for it
 };
 
-/// Owns memory and runs the operations of the decoder on it. Used by one thread at a time. Operations allocate
-/// nothing and throw nothing; allocate, load and make_kv_cache throw Error (out_of_memory, unsupported).
+/// Owns memory and runs the operations of the decoder on it. Used by one thread at a time. Operations
+/// allocate nothing and throw nothing; allocate, load and make_kv_cache throw Error (out_of_memory,
+/// unsupported).
 ///
 /// Batch invariance: each output element is reduced in an order that depends on its own row alone: not on the
 /// number of rows, on the other sequences, on how a prompt is cut into chunks, or on the number of threads.
@@ -84,11 +87,12 @@ class Backend {
   virtual std::string description() const = 0;  // "AVX2, 2 threads"
 
   virtual std::unique_ptr<Matrix> allocate(int capacity, int cols) = 0;
-  /// Keeps `tensor` as `dtype`, which is its own or a plain type. Where it is its own, the backend may use the mapped
-  /// bytes in place: the checkpoint must outlive the backend.
+  /// Keeps `tensor` as `dtype`, which is its own or a plain type. Where it is its own, the backend may use
+  /// the mapped bytes in place: the checkpoint must outlive the backend.
   virtual std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) = 0;
   /// Memory is reserved here and takes room only as blocks are written.
-  virtual std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads, int head_dim) = 0;
+  virtual std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
+                                                 int head_dim) = 0;
 
   /// The operations up to the next call are on this batch, which must stay in place.
   virtual void begin(const Batch& batch) = 0;
@@ -97,18 +101,19 @@ class Backend {
   virtual void rms_norm(const Matrix& x, const Weight& weight, float eps, Matrix& out) = 0;
   /// outs[i] = linears[i](x). One call for several that share x.
   virtual void linear(const Matrix& x, std::span<const Linear> linears, std::span<Matrix* const> outs) = 0;
-  /// rms_norm of each head where `norm` is given (QK-norm), then rotation, in place. x [tokens, heads * head_dim].
+  /// rms_norm of each head where `norm` is given (QK-norm), then rotation, in place. x [tokens, heads *
+  /// head_dim].
   virtual void rope(Matrix& x, const Weight* norm, float eps, int head_dim, RopePairing pairing) = 0;
   virtual void store_kv(KvCache& cache, int layer, const Matrix& k, const Matrix& v) = 0;
-  /// Causal attention of every row over its own sequence in the cache: softmax(q kᵀ / sqrt(head_dim)) v. A row at
-  /// position p sees the positions (p - window, p]; window 0 is all. out [tokens, heads * head_dim].
+  /// Causal attention of every row over its own sequence in the cache: softmax(q kᵀ / sqrt(head_dim)) v. A
+  /// row at position p sees the positions (p - window, p]; window 0 is all. out [tokens, heads * head_dim].
   virtual void attention(const KvCache& cache, int layer, const Matrix& q, int window, Matrix& out) = 0;
-  virtual void silu_mul(Matrix& gate, const Matrix& up) = 0;  // gate = silu(gate) * up
-  virtual void add(Matrix& x, const Matrix& y) = 0;           // x += y
+  virtual void silu_mul(Matrix& gate, const Matrix& up) = 0;   // gate = silu(gate) * up
+  virtual void add(Matrix& x, const Matrix& y) = 0;            // x += y
   virtual void gather_rows(const Matrix& x, Matrix& out) = 0;  // out = x[batch.logit_rows]
 
-  /// The largest element of each row of the first `valid_cols` columns, the first of equals; -1 where the row holds a
-  /// value that is not finite.
+  /// The largest element of each row of the first `valid_cols` columns, the first of equals; -1 where the row
+  /// holds a value that is not finite.
   virtual void argmax(const Matrix& x, int valid_cols, std::span<TokenId> ids) = 0;
   virtual void read_row(const Matrix& x, int row, std::span<float> out) = 0;  // to the host
   virtual void copy_block(KvCache& cache, int from, int to) = 0;              // all layers (copy on write)

@@ -14,13 +14,16 @@ Json parse_json(std::string_view text, const std::string& what, int max_depth) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (in_string) {
-      if (c == '\\') ++i;
-      else if (c == '"') in_string = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        in_string = false;
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
       if (++depth > max_depth) {
-        throw Error(ErrorKind::malformed, fmt::format("{}: JSON nested more than {} deep at byte {}", what, max_depth, i));
+        throw Error(ErrorKind::malformed,
+                    fmt::format("{}: JSON nested more than {} deep at byte {}", what, max_depth, i));
       }
     } else if (c == ']' || c == '}') {
       --depth;

@@ -22,7 +22,7 @@ MappedFile MappedFile::open(const std::filesystem::path& path) {
   }
   MappedFile file;
   file.path_ = path;
-  struct stat info{};
+  struct stat info {};
   int failure = 0;
   if (::fstat(fd, &info) != 0) {
     failure = errno;
@@ -41,7 +41,8 @@ MappedFile MappedFile::open(const std::filesystem::path& path) {
   }
   ::close(fd);
   if (failure != 0) {
-    throw Error(ErrorKind::io, fmt::format("{}: cannot be mapped: {}", path.string(), std::strerror(failure)));
+    throw Error(ErrorKind::io,
+                fmt::format("{}: cannot be mapped: {}", path.string(), std::strerror(failure)));
   }
   return file;
 }

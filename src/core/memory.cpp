@@ -52,7 +52,7 @@ uint64_t cgroup_available() {
 uint64_t available_memory() { return std::min(machine_available(), cgroup_available()); }
 
 uint64_t peak_memory() {
-  struct rusage usage{};
+  struct rusage usage {};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }

@@ -86,7 +86,8 @@ void ThreadPool::run(Task task, void* context) {
 void ThreadPool::work(int worker) {
   uint32_t seen = 0;
   while (true) {
-    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins) pause_briefly();
+    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins)
+      pause_briefly();
     generation_.wait(seen, std::memory_order_acquire);
     seen = generation_.load(std::memory_order_acquire);
     if (stopping_) return;

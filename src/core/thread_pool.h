@@ -23,7 +23,8 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// Calls task(context, worker, size()) on every worker and waits for all. Must not throw. Allocates nothing.
+  /// Calls task(context, worker, size()) on every worker and waits for all. Must not throw. Allocates
+  /// nothing.
   using Task = void (*)(void* context, int worker, int workers);
   void run(Task task, void* context);
 

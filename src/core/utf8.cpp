@@ -88,8 +88,8 @@ int incomplete_utf8_suffix(std::string_view text) noexcept {
     if ((byte & 0xC0) == 0x80) continue;
     const Utf8Char c = decode_utf8(text.substr(text.size() - back));
     const size_t needed = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC2 ? 2 : 1;
-    const bool unfinished = !c.valid && byte >= 0xC2 && byte <= 0xF4 && back < needed &&
-                            static_cast<size_t>(c.length) == back;
+    const bool unfinished =
+        !c.valid && byte >= 0xC2 && byte <= 0xF4 && back < needed && static_cast<size_t>(c.length) == back;
     return unfinished ? static_cast<int>(back) : 0;
   }
   return 0;

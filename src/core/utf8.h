@@ -11,7 +11,8 @@ inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 /// One step of UTF-8 decoding.
 struct Utf8Char {
   char32_t code;  ///< the code point, or U+FFFD for an ill-formed part
-  int length;     ///< bytes used, at least 1: for an ill-formed part, those of its maximal subpart (Unicode 3.9, D93b)
+  int length;  ///< bytes used, at least 1: for an ill-formed part, those of its maximal subpart (Unicode 3.9,
+               ///< D93b)
   bool valid;
 };
 

@@ -21,12 +21,14 @@
 namespace qwench {
 namespace {
 
-// Rows of logits computed at a time: enough for a batch of decoding sequences, and 40 MB for the largest vocabulary.
+// Rows of logits computed at a time: enough for a batch of decoding sequences, and 40 MB for the largest
+// vocabulary.
 constexpr int kMinLogitRows = 64;
 
 void check_range(const char* name, int value, int low, int high) {
   if (value < low || value > high) {
-    throw Error(ErrorKind::invalid_argument, fmt::format("{} is {}, but must be from {} to {}", name, value, low, high));
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} is {}, but must be from {} to {}", name, value, low, high));
   }
 }
 
@@ -36,12 +38,14 @@ void check_options(const EngineOptions& options) {
   check_range("max_batch", options.max_batch, 1, 4096);
   check_range("max_batch_tokens", options.max_batch_tokens, 1, 65536);
   if (options.dtype && is_quantized(*options.dtype)) {
-    throw Error(ErrorKind::unsupported,
-                fmt::format("weights cannot be converted to {}; choose f32, bf16 or f16", name(*options.dtype)));
+    throw Error(
+        ErrorKind::unsupported,
+        fmt::format("weights cannot be converted to {}; choose f32, bf16 or f16", name(*options.dtype)));
   }
   if (is_quantized(options.kv_dtype)) {
-    throw Error(ErrorKind::unsupported, fmt::format("the KV cache cannot be of type {}; choose f32, f16 or bf16",
-                                                    name(options.kv_dtype)));
+    throw Error(
+        ErrorKind::unsupported,
+        fmt::format("the KV cache cannot be of type {}; choose f32, f16 or bf16", name(options.kv_dtype)));
   }
 }
 
@@ -94,8 +98,8 @@ class Engine::Impl {
                                  .max_logit_rows = logit_rows,
                                  .available = available_memory()});
     backend_ = make_cpu_backend(pool_);
-    decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress), *backend_,
-                     options.max_batch_tokens, logit_rows);
+    decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
+                     *backend_, options.max_batch_tokens, logit_rows);
     cache_ = backend_->make_kv_cache(options.kv_dtype, config.num_layers, plan_.blocks, config.num_kv_heads,
                                      config.head_dim);
     blocks_.emplace(plan_.blocks);
@@ -111,17 +115,20 @@ class Engine::Impl {
   void check(const Request& request) const {
     check_prompt(request.ids);
     if (static_cast<int64_t>(request.ids.size()) >= info_.context) {
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("the prompt has {} tokens, but the context holds {} with at least one to answer in; shorten "
-                              "the prompt or load the model with a longer context",
-                              request.ids.size(), info_.context));
+      throw Error(
+          ErrorKind::invalid_argument,
+          fmt::format(
+              "the prompt has {} tokens, but the context holds {} with at least one to answer in; shorten "
+              "the prompt or load the model with a longer context",
+              request.ids.size(), info_.context));
     }
     request.sampling.over(generation_.defaults).resolve();
     qwench::check(request.stop);
     if (request.logprobs) check_range("logprobs", *request.logprobs, 0, 20);
   }
 
-  std::vector<Result> generate(std::span<const Request> requests, const std::function<void(const Delta&)>& on_delta,
+  std::vector<Result> generate(std::span<const Request> requests,
+                               const std::function<void(const Delta&)>& on_delta,
                                const std::stop_token& stop);
   Score score(std::span<const TokenId> ids, int top);
   double time_forward(int sequences, int rows, int depth);
@@ -154,7 +161,8 @@ void Engine::Impl::describe(const std::filesystem::path& path) {
   info_.path = path;
   const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
   info_.name = (absolute.has_filename() ? absolute : absolute.parent_path()).stem().string();
-  if (!checkpoint_->gguf()) info_.name = (absolute.has_filename() ? absolute : absolute.parent_path()).filename().string();
+  if (!checkpoint_->gguf())
+    info_.name = (absolute.has_filename() ? absolute : absolute.parent_path()).filename().string();
   info_.family = config.family;
   info_.format = checkpoint_->format();
   info_.weight_type = name(weights.main_type);
@@ -190,7 +198,8 @@ void Engine::Impl::prepare_generation() {
 }
 
 void Engine::Impl::check_prompt(std::span<const TokenId> ids) const {
-  if (ids.empty()) throw Error(ErrorKind::invalid_argument, "the prompt is empty: at least one token is needed");
+  if (ids.empty())
+    throw Error(ErrorKind::invalid_argument, "the prompt is empty: at least one token is needed");
   for (const TokenId id : ids) {
     if (id < 0 || id >= info_.vocab_size) {
       throw Error(ErrorKind::invalid_argument,
@@ -246,8 +255,10 @@ std::vector<Result> Engine::Impl::generate(std::span<const Request> requests,
     drawing.clear();
     for (const ScheduledRows& part : scheduled) {
       const Sequence& sequence = *part.sequence;
-      inputs.push_back({std::span(sequence.ids).subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(part.rows)),
-                        sequence.computed, sequence.prompt_length, sequence.block_table, false, part.draws()});
+      inputs.push_back({std::span(sequence.ids)
+                            .subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(part.rows)),
+                        sequence.computed, sequence.prompt_length, sequence.block_table, false,
+                        part.draws()});
       if (part.draws()) drawing.push_back(generations[sequence.request].get());
     }
     decoder_->forward(inputs, *cache_);
@@ -260,7 +271,8 @@ std::vector<Result> Engine::Impl::generate(std::span<const Request> requests,
   return results;
 }
 
-void Engine::Impl::draw(std::span<Generation* const> drawing, const std::function<void(const Delta&)>& on_delta) {
+void Engine::Impl::draw(std::span<Generation* const> drawing,
+                        const std::function<void(const Delta&)>& on_delta) {
   for (size_t first = 0; first < drawing.size(); first += static_cast<size_t>(decoder_->max_logit_rows())) {
     const size_t count = std::min(drawing.size() - first, static_cast<size_t>(decoder_->max_logit_rows()));
     const std::span slice = drawing.subspan(first, count);
@@ -289,21 +301,27 @@ Score Engine::Impl::score(std::span<const TokenId> ids, int top) {
   check_range("top", top, 0, info_.vocab_size);
   const int length = static_cast<int>(std::min<size_t>(ids.size(), 1 << 30));
   if (length > info_.context) {
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{} tokens are to be scored, but the context holds {}", ids.size(), info_.context));
+    throw Error(
+        ErrorKind::invalid_argument,
+        fmt::format("{} tokens are to be scored, but the context holds {}", ids.size(), info_.context));
   }
   const BlockLease lease(*blocks_, length);
   Score score;
   score.logprobs.reserve(ids.size() - 1);
   for (int start = 0; start < length; start += decoder_->max_tokens()) {
     const int rows = std::min(length - start, decoder_->max_tokens());
-    const SequenceInput input{ids.subspan(static_cast<size_t>(start), static_cast<size_t>(rows)), start, length,
-                              lease.table(), true, true};
+    const SequenceInput input{ids.subspan(static_cast<size_t>(start), static_cast<size_t>(rows)),
+                              start,
+                              length,
+                              lease.table(),
+                              true,
+                              true};
     decoder_->forward(std::span(&input, 1), *cache_);
     for (int row = 0; row < rows; ++row) {
       const int slice = row % decoder_->max_logit_rows();
-      const Matrix& logits = slice == 0 ? decoder_->logits(row, std::min(rows - row, decoder_->max_logit_rows()))
-                                        : decoder_->last_logits();
+      const Matrix& logits = slice == 0
+                                 ? decoder_->logits(row, std::min(rows - row, decoder_->max_logit_rows()))
+                                 : decoder_->last_logits();
       backend_->read_row(logits, slice, logits_);
       const int next = start + row + 1;
       if (next < length) {
@@ -324,14 +342,16 @@ double Engine::Impl::time_forward(int sequences, int rows, int depth) {
   check_range("depth", depth, 0, info_.context - rows);
   const int blocks = (depth + rows + kBlockSize - 1) / kBlockSize;
   if (static_cast<int64_t>(blocks) * sequences > blocks_->available()) {
-    throw Error(ErrorKind::out_of_memory, fmt::format("{} sequences of {} positions do not fit the KV cache of {}",
-                                                      sequences, depth + rows, blocks_->size() * kBlockSize));
+    throw Error(ErrorKind::out_of_memory,
+                fmt::format("{} sequences of {} positions do not fit the KV cache of {}", sequences,
+                            depth + rows, blocks_->size() * kBlockSize));
   }
   std::vector<BlockLease> leases;
   leases.reserve(static_cast<size_t>(sequences));
   for (int i = 0; i < sequences; ++i) leases.emplace_back(*blocks_, depth + rows);
   std::vector<TokenId> ids(static_cast<size_t>(rows));
-  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>((i * 7919 + 13) % static_cast<size_t>(info_.vocab_size));
+  for (size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<TokenId>((i * 7919 + 13) % static_cast<size_t>(info_.vocab_size));
 
   const int chunk = std::max(1, decoder_->max_tokens() / sequences);
   std::vector<SequenceInput> inputs(static_cast<size_t>(sequences));
@@ -340,8 +360,13 @@ double Engine::Impl::time_forward(int sequences, int rows, int depth) {
   for (int done = 0; done < rows; done += chunk) {
     const int count = std::min(chunk, rows - done);
     for (size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i] = {std::span<const TokenId>(ids).subspan(static_cast<size_t>(done), static_cast<size_t>(count)), depth + done,
-                   depth + rows, leases[i].table(), false, done + count == rows};
+      inputs[i] = {
+          std::span<const TokenId>(ids).subspan(static_cast<size_t>(done), static_cast<size_t>(count)),
+          depth + done,
+          depth + rows,
+          leases[i].table(),
+          false,
+          done + count == rows};
     }
     decoder_->forward(inputs, *cache_);
     for (int first = 0; first < decoder_->logit_rows(); first += decoder_->max_logit_rows()) {
@@ -373,11 +398,14 @@ std::vector<TokenId> Engine::encode_chat(const ChatTemplateInput& input,
   return impl_->text().encode_chat(input, template_name);
 }
 void Engine::check(const Request& request) const { impl_->check(request); }
-std::vector<Result> Engine::generate(std::span<const Request> requests, const std::function<void(const Delta&)>& on_delta,
+std::vector<Result> Engine::generate(std::span<const Request> requests,
+                                     const std::function<void(const Delta&)>& on_delta,
                                      std::stop_token stop) {
   return impl_->generate(requests, on_delta, stop);
 }
 Score Engine::score(std::span<const TokenId> ids, int top) { return impl_->score(ids, top); }
-double Engine::time_forward(int sequences, int rows, int depth) { return impl_->time_forward(sequences, rows, depth); }
+double Engine::time_forward(int sequences, int rows, int depth) {
+  return impl_->time_forward(sequences, rows, depth);
+}
 
 }  // namespace qwench

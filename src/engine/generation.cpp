@@ -12,16 +12,21 @@ double seconds(std::chrono::steady_clock::duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-constexpr const char* kNotFinite = "the model's logits are not finite: the weights are damaged or of a type too small for them";
+constexpr const char* kNotFinite =
+    "the model's logits are not finite: the weights are damaged or of a type too small for them";
 
 }  // namespace
 
 std::string_view name(FinishReason reason) noexcept {
   switch (reason) {
-    case FinishReason::stop: return "stop";
-    case FinishReason::length: return "length";
-    case FinishReason::cancelled: return "cancelled";
-    case FinishReason::error: return "error";
+    case FinishReason::stop:
+      return "stop";
+    case FinishReason::length:
+      return "length";
+    case FinishReason::cancelled:
+      return "cancelled";
+    case FinishReason::error:
+      return "error";
   }
   return "";
 }
@@ -43,7 +48,8 @@ Generation::Generation(const Request& request, size_t index, const GenerationCon
   if (request.stop.min_tokens > 0) sampler_.mask_until(stop_ids_, request.stop.min_tokens);
 
   const int room = context.context - sequence_.prompt_length;
-  const int wanted = request.stop.max_tokens >= 0 ? request.stop.max_tokens : context.max_new_tokens.value_or(room);
+  const int wanted =
+      request.stop.max_tokens >= 0 ? request.stop.max_tokens : context.max_new_tokens.value_or(room);
   max_tokens_ = std::min(wanted, room);
   sequence_.ids.reserve(request.ids.size() + static_cast<size_t>(max_tokens_));
 
@@ -58,7 +64,8 @@ std::string Generation::take_logits(std::span<float> logits, SamplerScratch& scr
     // Log-probabilities are those of the logits as the model gave them, which sampling overwrites.
     raw_logits_.assign(logits.begin(), logits.end());
     const TokenId id = sampler_.sample(logits, scratch);
-    result_.logprobs.push_back(token_logprob(raw_logits_, id, *request_.logprobs, context_.vocabulary->valid_ids));
+    result_.logprobs.push_back(
+        token_logprob(raw_logits_, id, *request_.logprobs, context_.vocabulary->valid_ids));
     return append(id);
   } catch (const Error& error) {
     fail(error.kind() == ErrorKind::numeric ? kNotFinite : error.what());

@@ -35,9 +35,11 @@ class Generation {
   bool finished() const { return finished_; }
 
   /// The backend's argmax is all it needs of the logits.
-  bool takes_argmax() const { return !request_.logprobs && context_.vocabulary->excluded.empty() && sampler_.is_argmax(); }
-  /// The next token, from its logits [vocab] (overwritten) or by argmax; returns the text it releases. An argmax of -1
-  /// stands for logits that are not finite.
+  bool takes_argmax() const {
+    return !request_.logprobs && context_.vocabulary->excluded.empty() && sampler_.is_argmax();
+  }
+  /// The next token, from its logits [vocab] (overwritten) or by argmax; returns the text it releases. An
+  /// argmax of -1 stands for logits that are not finite.
   std::string take_logits(std::span<float> logits, SamplerScratch& scratch);
   std::string take_argmax(TokenId id);
 

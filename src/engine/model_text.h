@@ -13,26 +13,28 @@
 
 namespace qwench {
 
-/// The text side of a model: its tokenizer and chat templates, from a folder's files or from a GGUF file. A folder
-/// needs no weights for it. Immutable, thread-safe.
+/// The text side of a model: its tokenizer and chat templates, from a folder's files or from a GGUF file. A
+/// folder needs no weights for it. Immutable, thread-safe.
 class ModelText {
  public:
   /// Either may be missing; files that are there and broken throw Error.
   static ModelText open(const Checkpoint& checkpoint);
   static ModelText from_folder(const std::filesystem::path& folder);
   static ModelText from_gguf(const GgufFile& file);
-  /// A folder, with or without weights, a GGUF file, or a tokenizer.json. Throws Error (not_found) where there is neither
-  /// a tokenizer nor a template.
+  /// A folder, with or without weights, a GGUF file, or a tokenizer.json. Throws Error (not_found) where
+  /// there is neither a tokenizer nor a template.
   static ModelText from_path(const std::filesystem::path& path);
 
   const std::shared_ptr<const Tokenizer>& tokenizer() const { return tokenizer_; }  ///< may be null
   const ChatTemplates* templates() const { return templates_ ? &*templates_ : nullptr; }
 
-  /// Plain text, special tokens recognised, with the BOS the model asks for. Throws Error without a tokenizer.
+  /// Plain text, special tokens recognised, with the BOS the model asks for. Throws Error without a
+  /// tokenizer.
   std::vector<TokenId> encode(std::string_view text) const;
-  /// Messages through the model's template, with bos_token and eos_token filled in where the input leaves them open.
-  /// Throws Error: not_found without a template, template_error.
-  RenderedPrompt render(ChatTemplateInput input, const std::optional<std::string>& template_name = std::nullopt) const;
+  /// Messages through the model's template, with bos_token and eos_token filled in where the input leaves
+  /// them open. Throws Error: not_found without a template, template_error.
+  RenderedPrompt render(ChatTemplateInput input,
+                        const std::optional<std::string>& template_name = std::nullopt) const;
   /// The rendered ids: special tokens are recognised only where the template itself wrote them.
   std::vector<TokenId> encode(const RenderedPrompt& prompt) const;
   std::vector<TokenId> encode_chat(const ChatTemplateInput& input,

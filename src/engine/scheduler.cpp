@@ -43,7 +43,8 @@ void Scheduler::remove(Sequence& sequence) {
   release_blocks(sequence);
 }
 
-// A sequence joins when there is room for all it has so far and its next token, so that it is not thrown out at once.
+// A sequence joins when there is room for all it has so far and its next token, so that it is not thrown out
+// at once.
 void Scheduler::admit() {
   int promised = 0;
   for (const Sequence* sequence : running_) {

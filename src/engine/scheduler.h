@@ -17,10 +17,11 @@ struct ScheduledRows {
   bool draws() const { return rows == sequence->pending(); }  // the pass ends with logits for the next token
 };
 
-/// Continuous batching: which sequences run in the next forward pass, and with how many tokens. Sequences whose next
-/// token is due go first, then prompts in chunks, oldest first, up to a budget of rows; waiting ones join, first come
-/// first served, while blocks last. When blocks run out the sequence that joined last gives its blocks back and is
-/// computed again later. Used by the thread that owns the model; sequences belong to the caller.
+/// Continuous batching: which sequences run in the next forward pass, and with how many tokens. Sequences
+/// whose next token is due go first, then prompts in chunks, oldest first, up to a budget of rows; waiting
+/// ones join, first come first served, while blocks last. When blocks run out the sequence that joined last
+/// gives its blocks back and is computed again later. Used by the thread that owns the model; sequences
+/// belong to the caller.
 class Scheduler {
  public:
   Scheduler(BlockPool& pool, int max_batch, int max_batch_tokens);
@@ -38,7 +39,8 @@ class Scheduler {
   int preemptions() const { return preemptions_; }
 
  private:
-  bool reserve(Sequence& sequence, int positions);  // preempts later sequences if it must; false: it was preempted itself
+  bool reserve(Sequence& sequence,
+               int positions);  // preempts later sequences if it must; false: it was preempted itself
   void preempt_last();
   void release_blocks(Sequence& sequence);
   void admit();

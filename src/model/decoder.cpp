@@ -106,13 +106,14 @@ void Decoder::prepare_batch(std::span<const SequenceInput> sequences) {
     sequences_.push_back({first_row, rows, sequence.start + rows, sequence.block_table});
   }
   const size_t used = tokens_.size() * half;
-  batch_ = {tokens_, std::span(rope_cos_).first(used), std::span(rope_sin_).first(used), sequences_, wanted_rows_};
+  batch_ = {tokens_, std::span(rope_cos_).first(used), std::span(rope_sin_).first(used), sequences_,
+            wanted_rows_};
   set_rows(static_cast<int>(tokens_.size()));
 }
 
 void Decoder::set_rows(int rows) {
-  for (Matrix* matrix : {hidden_.get(), normed_.get(), q_.get(), k_.get(), v_.get(), attention_.get(), gate_.get(),
-                         up_.get(), delta_.get()}) {
+  for (Matrix* matrix : {hidden_.get(), normed_.get(), q_.get(), k_.get(), v_.get(), attention_.get(),
+                         gate_.get(), up_.get(), delta_.get()}) {
     matrix->rows = rows;
   }
 }

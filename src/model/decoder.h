@@ -16,27 +16,30 @@ namespace qwench {
 
 /// One sequence's new tokens, as the engine hands them to the decoder.
 struct SequenceInput {
-  std::span<const TokenId> tokens;          // not empty
-  int start = 0;                            // position of the first
-  int rope_length = 0;                      // the prompt's length: dynamic RoPE scaling looks at it (model/rope.h)
-  std::span<const int32_t> block_table;     // covers start + tokens.size() positions
-  bool all_logits = false;                  // logits of every token, or of the last alone
-  bool last_logits = true;                  // false: of none (a prompt's chunk that is not its last)
+  std::span<const TokenId> tokens;  // not empty
+  int start = 0;                    // position of the first
+  int rope_length = 0;              // the prompt's length: dynamic RoPE scaling looks at it (model/rope.h)
+  std::span<const int32_t> block_table;  // covers start + tokens.size() positions
+  bool all_logits = false;               // logits of every token, or of the last alone
+  bool last_logits = true;               // false: of none (a prompt's chunk that is not its last)
 };
 
-/// The transformer decoder of Qwen2, Qwen3 and Llama: pre-norm layers of grouped-query attention and a SwiGLU MLP.
-/// Written once over the operations of Backend; what families differ in is data (a bias or a norm that is absent).
-/// Used by one thread at a time.
+/// The transformer decoder of Qwen2, Qwen3 and Llama: pre-norm layers of grouped-query attention and a SwiGLU
+/// MLP. Written once over the operations of Backend; what families differ in is data (a bias or a norm that
+/// is absent). Used by one thread at a time.
 class Decoder {
  public:
-  /// Called in tests and by verification with intermediate results: "hidden" (the input of layer n; n = num_layers:
-  /// the last layer's output), "attn_in", "q", "k", "v", "attn_out", "mlp_out", "norm".
+  /// Called in tests and by verification with intermediate results: "hidden" (the input of layer n; n =
+  /// num_layers: the last layer's output), "attn_in", "q", "k", "v", "attn_out", "mlp_out", "norm".
   using Probe = std::function<void(std::string_view name, int layer, const Matrix& value)>;
 
-  /// Reserves every buffer for at most `max_tokens` rows a pass and `max_logit_rows` rows of logits at a time.
-  Decoder(const ModelConfig& config, DecoderWeights weights, Backend& backend, int max_tokens, int max_logit_rows);
+  /// Reserves every buffer for at most `max_tokens` rows a pass and `max_logit_rows` rows of logits at a
+  /// time.
+  Decoder(const ModelConfig& config, DecoderWeights weights, Backend& backend, int max_tokens,
+          int max_logit_rows);
 
-  /// Runs the layers over all sequences' new tokens, at most max_tokens(), and stores their keys and values in `cache`.
+  /// Runs the layers over all sequences' new tokens, at most max_tokens(), and stores their keys and values
+  /// in `cache`.
   void forward(std::span<const SequenceInput> sequences, KvCache& cache);
 
   /// How many rows of logits the last forward was asked for, in the order of its sequences.

@@ -17,8 +17,12 @@ class Loader {
          const std::function<void(double)>& progress)
       : checkpoint_(checkpoint), backend_(backend), dtype_(dtype), progress_(progress) {}
 
-  std::unique_ptr<Weight> optional_matrix(const std::string& name) { return load(checkpoint_.find(name), dtype_); }
-  std::unique_ptr<Weight> optional_vector(const std::string& name) { return load(checkpoint_.find(name), DType::f32); }
+  std::unique_ptr<Weight> optional_matrix(const std::string& name) {
+    return load(checkpoint_.find(name), dtype_);
+  }
+  std::unique_ptr<Weight> optional_vector(const std::string& name) {
+    return load(checkpoint_.find(name), DType::f32);
+  }
   std::unique_ptr<Weight> matrix(const std::string& name) { return load(&required(name), dtype_); }
   std::unique_ptr<Weight> vector(const std::string& name) { return load(&required(name), DType::f32); }
 
@@ -29,7 +33,8 @@ class Loader {
  private:
   const TensorView& required(const std::string& name) const {
     if (const TensorView* tensor = checkpoint_.find(name)) return *tensor;
-    throw Error(ErrorKind::malformed, fmt::format("{}: the tensor {} is missing", checkpoint_.folder().string(), name));
+    throw Error(ErrorKind::malformed,
+                fmt::format("{}: the tensor {} is missing", checkpoint_.folder().string(), name));
   }
 
   std::unique_ptr<Weight> load(const TensorView* tensor, std::optional<DType> dtype) {
@@ -52,8 +57,8 @@ class Loader {
 
 }  // namespace
 
-DecoderWeights DecoderWeights::load(const Checkpoint& checkpoint, Backend& backend, std::optional<DType> dtype,
-                                    const std::function<void(double)>& progress) {
+DecoderWeights DecoderWeights::load(const Checkpoint& checkpoint, Backend& backend,
+                                    std::optional<DType> dtype, const std::function<void(double)>& progress) {
   const ModelConfig& config = checkpoint.config();
   Loader loader(checkpoint, backend, dtype, progress);
   DecoderWeights weights;
@@ -98,11 +103,12 @@ WeightTotals totals(const DecoderWeights& weights) {
   count(weights.lm_head.get(), true);
   count(weights.norm.get(), true);
   for (const LayerWeights& layer : weights.layers) {
-    for (const auto* vector : {&layer.input_layernorm, &layer.q_norm, &layer.k_norm, &layer.post_attention_layernorm}) {
+    for (const auto* vector :
+         {&layer.input_layernorm, &layer.q_norm, &layer.k_norm, &layer.post_attention_layernorm}) {
       count(vector->get(), true);
     }
-    for (const Projection* projection : {&layer.q_proj, &layer.k_proj, &layer.v_proj, &layer.o_proj, &layer.gate_proj,
-                                         &layer.up_proj, &layer.down_proj}) {
+    for (const Projection* projection : {&layer.q_proj, &layer.k_proj, &layer.v_proj, &layer.o_proj,
+                                         &layer.gate_proj, &layer.up_proj, &layer.down_proj}) {
       count_projection(*projection);
     }
   }

@@ -41,16 +41,17 @@ struct DecoderWeights {
 
   const Weight& head() const { return lm_head ? *lm_head : *embed_tokens; }
 
-  /// Hands every tensor that the config implies to the backend, matrices as `dtype` or as stored, vectors as f32.
-  /// The checkpoint must have passed check_tensors and outlive the weights. `progress` gets the share done.
+  /// Hands every tensor that the config implies to the backend, matrices as `dtype` or as stored, vectors as
+  /// f32. The checkpoint must have passed check_tensors and outlive the weights. `progress` gets the share
+  /// done.
   static DecoderWeights load(const Checkpoint& checkpoint, Backend& backend, std::optional<DType> dtype,
                              const std::function<void(double)>& progress = {});
 };
 
 /// Counts of a model's weights as the backend keeps them.
 struct WeightTotals {
-  int64_t parameters = 0;     // a tied embedding counts once
-  uint64_t bytes = 0;         // kept
+  int64_t parameters = 0;        // a tied embedding counts once
+  uint64_t bytes = 0;            // kept
   uint64_t bytes_per_token = 0;  // read to compute one token: all layers and the head
   DType main_type = DType::f32;  // the type of most bytes
 };

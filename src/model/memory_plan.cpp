@@ -23,7 +23,8 @@ uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& reques
   const auto hidden = static_cast<uint64_t>(config.hidden_size);
   const auto q_width = static_cast<uint64_t>(config.num_heads) * static_cast<uint64_t>(config.head_dim);
   const auto kv_width = static_cast<uint64_t>(config.num_kv_heads) * static_cast<uint64_t>(config.head_dim);
-  const uint64_t row = 3 * hidden + 2 * q_width + 2 * kv_width + 2 * static_cast<uint64_t>(config.intermediate_size);
+  const uint64_t row =
+      3 * hidden + 2 * q_width + 2 * kv_width + 2 * static_cast<uint64_t>(config.intermediate_size);
   return sizeof(float) * (tokens * row + logit_rows * (hidden + static_cast<uint64_t>(config.vocab_size)));
 }
 
@@ -45,7 +46,8 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
   plan.kv_per_token = 2 * static_cast<uint64_t>(config.num_layers) *
                       bytes_of(request.kv_dtype, static_cast<uint64_t>(config.num_kv_heads) *
                                                      static_cast<uint64_t>(config.head_dim));
-  const int64_t wanted = request.context > 0 ? request.context : std::min<int64_t>(config.max_position, 1 << 24);
+  const int64_t wanted =
+      request.context > 0 ? request.context : std::min<int64_t>(config.max_position, 1 << 24);
   const uint64_t fixed = plan.weights + plan.activations + kReserve;
   const uint64_t left = request.available > fixed ? request.available - fixed : 0;
   const uint64_t block_bytes = plan.kv_per_token * static_cast<uint64_t>(kBlockSize);
@@ -54,12 +56,14 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
   plan.context = static_cast<int>(wanted);
   if (fitting < blocks_of(wanted)) {
     if (request.context > 0 || fitting < 1) {
-      throw Error(ErrorKind::out_of_memory,
-                  fmt::format("the model needs {} for weights and buffers and {} for the keys and values of a context "
-                              "of {}, but {} are available; use a shorter context (-c) or a smaller cache "
-                              "(--kv-dtype f16)",
-                              megabytes(fixed), megabytes(plan.kv_per_token * static_cast<uint64_t>(wanted)), wanted,
-                              megabytes(request.available)));
+      throw Error(
+          ErrorKind::out_of_memory,
+          fmt::format(
+              "the model needs {} for weights and buffers and {} for the keys and values of a context "
+              "of {}, but {} are available; use a shorter context (-c) or a smaller cache "
+              "(--kv-dtype f16)",
+              megabytes(fixed), megabytes(plan.kv_per_token * static_cast<uint64_t>(wanted)), wanted,
+              megabytes(request.available)));
     }
     plan.context = static_cast<int>(fitting * kBlockSize);
   }

@@ -29,8 +29,8 @@ struct MemoryRequest {
   uint64_t available = 0;  // bytes there are
 };
 
-/// The KV cache holds max_batch sequences of full length or what memory allows, and at least one. Throws Error:
-/// invalid_argument when the context is longer than the model's, out_of_memory when it does not fit.
+/// The KV cache holds max_batch sequences of full length or what memory allows, and at least one. Throws
+/// Error: invalid_argument when the context is longer than the model's, out_of_memory when it does not fit.
 MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request);
 
 }  // namespace qwench

@@ -31,8 +31,8 @@ float yarn_attention_factor(const RopeConfig& config) {
   return static_cast<float>(yarn_mscale(config.factor, 1.0));
 }
 
-// Between the dimension that turns beta_fast times over the original context, which keeps its frequency, and the one
-// that turns beta_slow times, which is interpolated, a linear ramp (YaRN, section 3.2).
+// Between the dimension that turns beta_fast times over the original context, which keeps its frequency, and
+// the one that turns beta_slow times, which is interpolated, a linear ramp (YaRN, section 3.2).
 void scale_yarn(const RopeConfig& config, int head_dim, std::vector<float>& inv_freq) {
   const auto dimension_of = [&](double rotations) {
     return head_dim * std::log(config.original_max_position / (rotations * 2.0 * std::numbers::pi)) /
@@ -102,7 +102,8 @@ double RopeFrequencies::dynamic_theta(int length) const {
   return config_.theta * std::pow(stretch, static_cast<double>(head_dim_) / (head_dim_ - 2));
 }
 
-void RopeFrequencies::fill(int position, int prompt_length, std::span<float> cos, std::span<float> sin) const {
+void RopeFrequencies::fill(int position, int prompt_length, std::span<float> cos,
+                           std::span<float> sin) const {
   const int length = std::max(prompt_length, position + 1);
   const bool stretched = config_.type == RopeConfig::Type::dynamic && length > config_.original_max_position;
   const double theta = stretched ? dynamic_theta(length) : 0.0;
@@ -112,8 +113,8 @@ void RopeFrequencies::fill(int position, int prompt_length, std::span<float> cos
       const float exponent = static_cast<float>(2 * i) / static_cast<float>(head_dim_);
       frequency = 1.0f / static_cast<float>(std::pow(theta, static_cast<double>(exponent)));
     }
-    // The angle is rounded to f32 as in the official implementation: at large positions this rounding is most of
-    // what two correct implementations differ by.
+    // The angle is rounded to f32 as in the official implementation: at large positions this rounding is most
+    // of what two correct implementations differ by.
     const float angle = static_cast<float>(position) * frequency;
     cos[i] = static_cast<float>(std::cos(static_cast<double>(angle))) * attention_factor_;
     sin[i] = static_cast<float>(std::sin(static_cast<double>(angle))) * attention_factor_;

@@ -1,5 +1,5 @@
-// The decoder against what the official implementation computed on the tiny checkpoints, in f32 arithmetic on the
-// stored weights. Tolerances are those that tests/data/models/README.md advises.
+// The decoder against what the official implementation computed on the tiny checkpoints, in f32 arithmetic on
+// the stored weights. Tolerances are those that tests/data/models/README.md advises.
 #include "model/decoder.h"
 
 #include <gtest/gtest.h>
@@ -27,14 +27,16 @@ constexpr double kLogitTolerance = 2e-4;
 std::vector<float> values_of(Backend& backend, const Matrix& matrix) {
   std::vector<float> values(static_cast<size_t>(matrix.rows) * static_cast<size_t>(matrix.cols));
   for (int row = 0; row < matrix.rows; ++row) {
-    backend.read_row(matrix, row, std::span(values).subspan(static_cast<size_t>(row * matrix.cols),
-                                                           static_cast<size_t>(matrix.cols)));
+    backend.read_row(
+        matrix, row,
+        std::span(values).subspan(static_cast<size_t>(row * matrix.cols), static_cast<size_t>(matrix.cols)));
   }
   return values;
 }
 
 // The largest |got - want| beyond what f32 arithmetic may differ by; 0 or less is a match.
-double excess(const std::vector<float>& got, const std::vector<float>& want, double absolute, double relative) {
+double excess(const std::vector<float>& got, const std::vector<float>& want, double absolute,
+              double relative) {
   if (got.size() != want.size()) return INFINITY;
   double largest = 0;
   double worst = 0;
@@ -48,12 +50,16 @@ double excess(const std::vector<float>& got, const std::vector<float>& want, dou
 
 class Model {
  public:
-  Model(const GoldenModel& golden, const std::string& config_file, std::optional<DType> dtype, int threads = 2)
+  Model(const GoldenModel& golden, const std::string& config_file, std::optional<DType> dtype,
+        int threads = 2)
       : pool_(threads), backend_(make_cpu_backend(pool_)), checkpoint_(Checkpoint::open(golden.folder())) {
     check_tensors(*checkpoint_);
-    config_ = ModelConfig::from_json(parse_json(read_text_file(golden.folder() / config_file), config_file), config_file);
-    decoder_.emplace(config_, DecoderWeights::load(*checkpoint_, *backend_, dtype), *backend_, kMaxTokens, kMaxTokens);
-    cache_ = backend_->make_kv_cache(DType::f32, config_.num_layers, kBlocks, config_.num_kv_heads, config_.head_dim);
+    config_ = ModelConfig::from_json(parse_json(read_text_file(golden.folder() / config_file), config_file),
+                                     config_file);
+    decoder_.emplace(config_, DecoderWeights::load(*checkpoint_, *backend_, dtype), *backend_, kMaxTokens,
+                     kMaxTokens);
+    cache_ = backend_->make_kv_cache(DType::f32, config_.num_layers, kBlocks, config_.num_kv_heads,
+                                     config_.head_dim);
   }
 
   Backend& backend() { return *backend_; }
@@ -61,8 +67,10 @@ class Model {
   const ModelConfig& config() const { return config_; }
 
   // Logits [tokens, vocab] of ids[start..], whose earlier positions are in the cache already.
-  std::vector<float> forward(std::span<const TokenId> ids, int start, int prompt_length, std::span<const int32_t> table) {
-    const SequenceInput input{ids.subspan(static_cast<size_t>(start)), start, prompt_length, table, true, true};
+  std::vector<float> forward(std::span<const TokenId> ids, int start, int prompt_length,
+                             std::span<const int32_t> table) {
+    const SequenceInput input{
+        ids.subspan(static_cast<size_t>(start)), start, prompt_length, table, true, true};
     decoder_->forward(std::span(&input, 1), *cache_);
     return values_of(*backend_, decoder_->logits(0, decoder_->logit_rows()));
   }
@@ -73,7 +81,8 @@ class Model {
     size_t at = 0;
     for (const SequenceInput& input : inputs) {
       const size_t count = input.tokens.size() * static_cast<size_t>(config_.vocab_size);
-      parts.emplace_back(all.begin() + static_cast<ptrdiff_t>(at), all.begin() + static_cast<ptrdiff_t>(at + count));
+      parts.emplace_back(all.begin() + static_cast<ptrdiff_t>(at),
+                         all.begin() + static_cast<ptrdiff_t>(at + count));
       at += count;
     }
     return parts;
@@ -91,7 +100,8 @@ class Model {
 // Blocks out of order, so that a mistake in paging shows.
 std::vector<int32_t> block_table(int first = 0) {
   std::vector<int32_t> table(kMaxTokens / kBlockSize + 1);
-  for (size_t i = 0; i < table.size(); ++i) table[i] = first + static_cast<int32_t>((i * 7 + 3) % table.size());
+  for (size_t i = 0; i < table.size(); ++i)
+    table[i] = first + static_cast<int32_t>((i * 7 + 3) % table.size());
   return table;
 }
 
@@ -173,7 +183,8 @@ TEST_P(DecoderGoldens, PerplexityEqualsTheOfficialImplementation) {
     for (const float x : row) sum += std::exp(x - top);
     nll += std::log(sum) + top - row[static_cast<size_t>(ids[t + 1])];
   }
-  EXPECT_NEAR(nll / static_cast<double>(ids.size() - 1), golden.json()["perplexity"]["mean_nll"].get<double>(), 1e-4);
+  EXPECT_NEAR(nll / static_cast<double>(ids.size() - 1),
+              golden.json()["perplexity"]["mean_nll"].get<double>(), 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllDenseModels, DecoderGoldens,

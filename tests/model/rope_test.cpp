@@ -14,14 +14,16 @@ TEST(Rope, FrequenciesEqualTheOfficialImplementationForEveryGoldenModel) {
   for (const std::string& name : test::dense_golden_models()) {
     const test::GoldenModel golden(name);
     for (const char* file : {"config.json", "config.v5.json"}) {
-      const ModelConfig config = ModelConfig::from_json(parse_json(read_text_file(golden.folder() / file), file), file);
+      const ModelConfig config =
+          ModelConfig::from_json(parse_json(read_text_file(golden.folder() / file), file), file);
       const RopeFrequencies rope(config.rope, config.head_dim);
       const std::vector<float>& want = golden.tensor("rope.inv_freq");
       ASSERT_EQ(rope.inv_freq().size(), want.size()) << name;
       for (size_t i = 0; i < want.size(); ++i) {
         EXPECT_NEAR(rope.inv_freq()[i] / want[i], 1.0, 3e-7) << name << ", pair " << i;
       }
-      EXPECT_NEAR(rope.attention_factor(), golden.json()["rope_attention_scaling"].get<double>(), 1e-6) << name;
+      EXPECT_NEAR(rope.attention_factor(), golden.json()["rope_attention_scaling"].get<double>(), 1e-6)
+          << name;
     }
   }
 }
@@ -65,7 +67,8 @@ TEST(Rope, DynamicScalingStartsPastTheOriginalContext) {
     const Angles want = fill(stretched, position, 100);
     for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(got.cos[i], want.cos[i], 1e-5) << position << ", " << i;
   }
-  EXPECT_EQ(fill(dynamic, 99, 10).cos, fill(dynamic, 99, 100).cos) << "a generated token goes by its own position";
+  EXPECT_EQ(fill(dynamic, 99, 10).cos, fill(dynamic, 99, 100).cos)
+      << "a generated token goes by its own position";
 }
 
 TEST(Rope, YarnFactorMultipliesCosAndSin) {

@@ -1,0 +1,73 @@
+#include "engine/reasoning.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace qwench {
+namespace {
+
+constexpr std::string_view kOpen = "<think>";
+constexpr std::string_view kClose = "</think>";
+constexpr std::string_view kWhitespace = " \t\r\n";
+
+/// How many bytes at the end of `text` begin `tag` without finishing it.
+size_t unfinished(std::string_view text, std::string_view tag) {
+  for (size_t length = std::min(tag.size() - 1, text.size()); length > 0; --length) {
+    if (text.substr(text.size() - length) == tag.substr(0, length)) return length;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<TextPart> ReasoningSplitter::push(std::string_view delta) {
+  std::vector<TextPart> parts;
+  const auto add = [&](TextKind kind, size_t length) {
+    if (length > 0) parts.push_back({kind, held_.substr(0, length)});
+    held_.erase(0, length);
+  };
+  held_ += delta;
+  if (state_ == State::before) {
+    const size_t start = held_.find_first_not_of(kWhitespace);
+    if (start == std::string::npos) return parts;
+    const std::string_view rest = std::string_view(held_).substr(start);
+    if (rest.starts_with(kOpen)) {
+      // Whitespace before the block belongs to it: a reader who hides reasoning sees none of it.
+      add(TextKind::reasoning, start);
+      add(TextKind::tag, kOpen.size());
+      state_ = State::inside;
+    } else if (!kOpen.starts_with(rest)) {
+      state_ = State::after;
+    } else {
+      return parts;
+    }
+  }
+  if (state_ == State::inside) {
+    const size_t close = held_.find(kClose);
+    if (close == std::string::npos) {
+      add(TextKind::reasoning, held_.size() - unfinished(held_, kClose));
+      return parts;
+    }
+    add(TextKind::reasoning, close);
+    add(TextKind::tag, kClose.size());
+    state_ = State::after;
+  }
+  add(TextKind::answer, held_.size());
+  return parts;
+}
+
+std::vector<TextPart> ReasoningSplitter::finish() {
+  std::vector<TextPart> parts;
+  if (!held_.empty()) {
+    parts.push_back(
+        {state_ == State::inside ? TextKind::reasoning : TextKind::answer, std::exchange(held_, {})});
+  }
+  return parts;
+}
+
+bool opens_reasoning(std::string_view prompt) {
+  const size_t end = prompt.find_last_not_of(kWhitespace);
+  return end != std::string_view::npos && prompt.substr(0, end + 1).ends_with(kOpen);
+}
+
+}  // namespace qwench

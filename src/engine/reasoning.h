@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace qwench {
+
+/// What a part of a model's answer is.
+enum class TextKind {
+  answer,
+  reasoning,  ///< between <think> and </think>
+  tag,        ///< "<think>" or "</think>" itself
+};
+
+struct TextPart {
+  TextKind kind;
+  std::string text;
+
+  friend bool operator==(const TextPart&, const TextPart&) = default;
+};
+
+/// Tells reasoning from answer in a streamed text. Reasoning is one block at the text's start: "<think>"
+/// after nothing but whitespace, or already open where the prompt ends with it, up to the first "</think>" or
+/// the end of the text. Tags that come later are the answer's own text. The parts, joined, are the text; how
+/// it was chopped into deltas changes only where parts of one kind are split.
+class ReasoningSplitter {
+ public:
+  /// `open`: the prompt has already opened the block (see opens_reasoning).
+  explicit ReasoningSplitter(bool open = false) : state_(open ? State::inside : State::before) {}
+
+  std::vector<TextPart> push(std::string_view delta);
+  std::vector<TextPart> finish();
+
+ private:
+  enum class State { before, inside, after };
+
+  State state_;
+  std::string held_;
+};
+
+/// Does this prompt end with "<think>", whitespace aside? Templates of models that always reason write it
+/// themselves.
+bool opens_reasoning(std::string_view prompt);
+
+}  // namespace qwench

@@ -1,0 +1,226 @@
+#include "engine/sampler.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "qwench/error.h"
+
+namespace qwench {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+// A heap that is larger no longer fits the first-level cache, and selection by partition takes over.
+constexpr size_t kLargestHeap = 2048;
+// Blocks are scanned without a branch per value.
+constexpr size_t kScanBlock = 64;
+
+uint64_t seed_of_system() {
+  std::random_device device;
+  return (static_cast<uint64_t>(device()) << 32) | device();
+}
+
+uint64_t splitmix64(uint64_t state) {
+  state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9ULL;
+  state = (state ^ (state >> 27)) * 0x94D049BB133111EBULL;
+  return state ^ (state >> 31);
+}
+
+float finite(float value) {
+  return std::clamp(value, -std::numeric_limits<float>::max(), std::numeric_limits<float>::max());
+}
+
+}  // namespace
+
+bool all_finite(std::span<const float> values) {
+  // As integers, so that the loop is vectorized without relaxing float arithmetic.
+  uint32_t bad = 0;
+  for (const float value : values) {
+    bad |= static_cast<uint32_t>((std::bit_cast<uint32_t>(value) & 0x7F800000U) == 0x7F800000U);
+  }
+  return bad == 0;
+}
+
+TokenId argmax(std::span<const float> values) {
+  size_t best = 0;
+  for (size_t begin = 1; begin < values.size(); begin += kScanBlock) {
+    const size_t end = std::min(begin + kScanBlock, values.size());
+    const float bound = values[best];
+    uint32_t any = 0;
+    for (size_t i = begin; i < end; ++i) any |= static_cast<uint32_t>(values[i] > bound);
+    if (any == 0) continue;
+    for (size_t i = begin; i < end; ++i) {
+      if (values[i] > values[best]) best = i;
+    }
+  }
+  return static_cast<TokenId>(best);
+}
+
+float kth_largest(std::span<const float> values, size_t k, std::vector<float>& heap) {
+  if (k > kLargestHeap) {
+    heap.assign(values.begin(), values.end());
+    const auto kth = heap.begin() + static_cast<std::ptrdiff_t>(k - 1);
+    std::nth_element(heap.begin(), kth, heap.end(), std::greater<>());
+    return *kth;
+  }
+  // The k largest so far, the least of them in front.
+  heap.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(k));
+  std::make_heap(heap.begin(), heap.end(), std::greater<>());
+  for (size_t begin = k; begin < values.size(); begin += kScanBlock) {
+    const size_t end = std::min(begin + kScanBlock, values.size());
+    const float bound = heap.front();
+    uint32_t any = 0;
+    for (size_t i = begin; i < end; ++i) any |= static_cast<uint32_t>(values[i] > bound);
+    if (any == 0) continue;
+    for (size_t i = begin; i < end; ++i) {
+      if (values[i] <= heap.front()) continue;
+      std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+      heap.back() = values[i];
+      std::push_heap(heap.begin(), heap.end(), std::greater<>());
+    }
+  }
+  return heap.front();
+}
+
+Sampler::Sampler(const SamplingParams& params, std::shared_ptr<const SamplerVocabulary> vocabulary,
+                 std::span<const TokenId> prompt)
+    : params_(params),
+      vocabulary_(std::move(vocabulary)),
+      penalizes_(params.repetition_penalty != 1 || params.presence_penalty != 0 ||
+                 params.frequency_penalty != 0),
+      seed_(params.seed ? *params.seed : seed_of_system()) {
+  for (const auto& [id, bias] : params_.logit_bias) {
+    if (id < 0 || id >= vocabulary_->valid_ids) {
+      throw Error(ErrorKind::invalid_argument, fmt::format("logit_bias names token {}, expected ids below {}",
+                                                           id, vocabulary_->valid_ids));
+    }
+  }
+  if (params_.repetition_penalty != 1) {
+    for (const TokenId id : prompt) counts_.add_prompt(id);
+  }
+}
+
+void Sampler::mask_until(std::vector<TokenId> ids, int tokens) {
+  masked_ = std::move(ids);
+  masked_before_ = tokens;
+}
+
+bool Sampler::is_argmax() const {
+  return params_.temperature < kLeastTemperature && !penalizes_ && params_.logit_bias.empty() &&
+         !masks_now() && vocabulary_->excluded.empty();
+}
+
+void Sampler::accept(TokenId id) {
+  ++tokens_;
+  if (penalizes_) counts_.add_output(id);
+}
+
+void Sampler::adjust(std::span<float> logits) const {
+  const auto size = static_cast<TokenId>(logits.size());
+  for (const auto& [id, bias] : params_.logit_bias) {
+    logits[static_cast<size_t>(id)] = finite(logits[static_cast<size_t>(id)] + bias);
+  }
+  for (const auto& [id, count] : counts_.entries()) {
+    if (id < 0 || id >= size) continue;
+    float& logit = logits[static_cast<size_t>(id)];
+    logit = finite(logit < 0 ? logit * params_.repetition_penalty : logit / params_.repetition_penalty);
+    if (count > 0) {
+      logit =
+          finite(logit - static_cast<float>(count) * params_.frequency_penalty - params_.presence_penalty);
+    }
+  }
+  const auto ban = [&](TokenId id) {
+    if (id >= 0 && id < size) logits[static_cast<size_t>(id)] = -kInfinity;
+  };
+  std::for_each(vocabulary_->excluded.begin(), vocabulary_->excluded.end(), ban);
+  if (masks_now()) std::for_each(masked_.begin(), masked_.end(), ban);
+}
+
+std::span<const Candidate> Sampler::distribution(std::span<float> logits, SamplerScratch& scratch) const {
+  const std::span<float> valid = logits.first(static_cast<size_t>(vocabulary_->valid_ids));
+  if (!all_finite(valid)) {
+    throw Error(
+        ErrorKind::numeric,
+        "the model gave logits that are not finite; its weights or this engine's arithmetic are broken");
+  }
+  adjust(valid);
+  const TokenId best = valid.empty() ? -1 : argmax(valid);
+  const float highest = best < 0 ? -kInfinity : valid[static_cast<size_t>(best)];
+  if (highest == -kInfinity)
+    throw Error(ErrorKind::invalid_argument, "no token is left to draw: all ids are excluded");
+
+  std::vector<Candidate>& candidates = scratch.candidates;
+  candidates.clear();
+  if (params_.temperature < kLeastTemperature) {
+    candidates.push_back({best, 1.0});
+    return candidates;
+  }
+  // Division keeps the order, so top_k may choose before it; ties that rounding makes of unequal logits do
+  // not count.
+  const auto top_k = static_cast<size_t>(params_.top_k);
+  const float threshold =
+      top_k > 0 && top_k < valid.size() ? kth_largest(valid, top_k, scratch.heap) : -kInfinity;
+  // min_p first where top_p is off: neither changes the other's outcome, and little is then left to keep.
+  const double least = params_.top_p < 1 ? 0 : params_.min_p;
+  const double top = finite(highest / params_.temperature);
+  double total = 0;
+  for (size_t i = 0; i < valid.size(); ++i) {
+    const float logit = valid[i];
+    if (logit < threshold || logit == -kInfinity) continue;
+    const double weight = std::exp(static_cast<double>(finite(logit / params_.temperature)) - top);
+    if (weight < least) continue;
+    candidates.push_back({static_cast<TokenId>(i), weight});
+    total += weight;
+  }
+  if (params_.top_p < 1) {
+    // Tokens below this weight hold less than 1 - top_p together, so the set sought lies above it: sort only
+    // that.
+    const double floor = (1.0 - params_.top_p) * total / static_cast<double>(candidates.size());
+    std::erase_if(candidates, [&](const Candidate& c) { return c.probability < floor; });
+    std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+      return a.probability != b.probability ? a.probability > b.probability : a.id < b.id;
+    });
+    double sum = 0;
+    size_t kept = 0;
+    while (kept < candidates.size() && (kept == 0 || sum < static_cast<double>(params_.top_p) * total)) {
+      sum += candidates[kept++].probability;
+    }
+    candidates.resize(kept);
+    std::erase_if(candidates,
+                  [&](const Candidate& c) { return c.probability < static_cast<double>(params_.min_p); });
+    total = 0;
+    for (const Candidate& c : candidates) total += c.probability;
+  }
+  for (Candidate& c : candidates) c.probability /= total;
+  return candidates;
+}
+
+double Sampler::next_uniform() const {
+  const uint64_t bits = splitmix64(seed_ + 0x9E3779B97F4A7C15ULL * (static_cast<uint64_t>(tokens_) + 1));
+  return static_cast<double>(bits >> 11) * 0x1.0p-53;
+}
+
+TokenId Sampler::sample(std::span<float> logits, SamplerScratch& scratch) {
+  const std::span<const Candidate> candidates = distribution(logits, scratch);
+  TokenId id = candidates.back().id;  // where rounding leaves the sum below the number drawn
+  if (candidates.size() > 1) {
+    const double drawn = next_uniform();
+    double sum = 0;
+    for (const Candidate& c : candidates) {
+      sum += c.probability;
+      if (drawn < sum) {
+        id = c.id;
+        break;
+      }
+    }
+  }
+  accept(id);
+  return id;
+}
+
+}  // namespace qwench

@@ -1,0 +1,80 @@
+#include "engine/reasoning.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace qwench {
+namespace {
+
+using enum TextKind;
+
+std::vector<TextPart> merged(const std::vector<TextPart>& parts) {
+  std::vector<TextPart> out;
+  for (const TextPart& part : parts) {
+    if (!out.empty() && out.back().kind == part.kind && part.kind != tag) {
+      out.back().text += part.text;
+    } else {
+      out.push_back(part);
+    }
+  }
+  return out;
+}
+
+void expect_parts(bool open, const std::string& text, const std::vector<TextPart>& expected) {
+  const size_t gaps = text.empty() ? 0 : text.size() - 1;
+  ASSERT_LT(gaps, 24U);
+  for (uint32_t mask = 0; mask < (1U << gaps); ++mask) {
+    ReasoningSplitter splitter(open);
+    std::vector<TextPart> parts;
+    const auto take = [&](const std::vector<TextPart>& more) {
+      parts.insert(parts.end(), more.begin(), more.end());
+    };
+    size_t begin = 0;
+    for (size_t i = 0; i <= gaps && !text.empty(); ++i) {
+      if (i < gaps && (mask >> i & 1U) == 0) continue;
+      take(splitter.push(std::string_view(text).substr(begin, i + 1 - begin)));
+      begin = i + 1;
+    }
+    take(splitter.finish());
+    ASSERT_EQ(merged(parts), expected) << '"' << text << "\" chopped by " << mask;
+  }
+}
+
+TEST(ReasoningSplitter, SplitsTheBlockAtTheStart) {
+  expect_parts(false, "<think>a</think>b",
+               {{tag, "<think>"}, {reasoning, "a"}, {tag, "</think>"}, {answer, "b"}});
+}
+
+TEST(ReasoningSplitter, WhitespaceMayComeBeforeTheBlock) {
+  expect_parts(false, "\n<think></think>\n",
+               {{reasoning, "\n"}, {tag, "<think>"}, {tag, "</think>"}, {answer, "\n"}});
+}
+
+TEST(ReasoningSplitter, ABlockThatThePromptOpened) {
+  expect_parts(true, "a<b</think>\nc", {{reasoning, "a<b"}, {tag, "</think>"}, {answer, "\nc"}});
+}
+
+TEST(ReasoningSplitter, ABlockThatNeverCloses) {
+  expect_parts(false, "<think>a</thin", {{tag, "<think>"}, {reasoning, "a</thin"}});
+}
+
+TEST(ReasoningSplitter, TagsInTheAnswerAreText) {
+  expect_parts(false, "a<think>b</think>c", {{answer, "a<think>b</think>c"}});
+  expect_parts(true, "</think></think>x", {{tag, "</think>"}, {answer, "</think>x"}});
+}
+
+TEST(ReasoningSplitter, WhatOnlyLooksLikeATagIsText) {
+  expect_parts(false, " <thin", {{answer, " <thin"}});
+  expect_parts(false, "<thinker>", {{answer, "<thinker>"}});
+  expect_parts(false, "", {});
+}
+
+TEST(OpensReasoning, IsAboutTheEndOfThePrompt) {
+  EXPECT_TRUE(opens_reasoning("<|im_start|>assistant\n<think>\n"));
+  EXPECT_FALSE(opens_reasoning("<|im_start|>assistant\n<think>\n\n</think>\n\n"));
+  EXPECT_FALSE(opens_reasoning(""));
+}
+
+}  // namespace
+}  // namespace qwench

@@ -24,9 +24,9 @@ struct ExpectedTensor {
 /// All tensors that a decoder of this config may have, in the order of its layers.
 std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
 
-/// Each expected tensor is there with its shape and a type that can be read, and nothing else is there apart from tensors
-/// known to be redundant (a tied model's lm_head.weight, stored rotary frequencies, ...). Throws Error (malformed,
-/// unsupported) that names the tensor, what was found and what was expected.
+/// Each expected tensor is there with its shape and a type that can be read, and nothing else is there apart
+/// from tensors known to be redundant (a tied model's lm_head.weight, stored rotary frequencies, ...). Throws
+/// Error (malformed, unsupported) that names the tensor, what was found and what was expected.
 void check_tensors(const Checkpoint& checkpoint);
 
 }  // namespace qwench

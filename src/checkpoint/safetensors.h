@@ -19,9 +19,9 @@ struct SafetensorsEntry {
   std::span<const std::byte> bytes;
 };
 
-/// Reads the header of a safetensors file (https://github.com/huggingface/safetensors) that lies in memory, in the order of
-/// the data. The file is held to every rule of the format: see the list in the implementation. `what` names the
-/// file in errors. Throws Error (malformed).
+/// Reads the header of a safetensors file (https://github.com/huggingface/safetensors) that lies in memory,
+/// in the order of the data. The file is held to every rule of the format: see the list in the
+/// implementation. `what` names the file in errors. Throws Error (malformed).
 std::vector<SafetensorsEntry> parse_safetensors(std::span<const std::byte> file, const std::string& what);
 
 }  // namespace qwench

@@ -1,0 +1,208 @@
+#include "checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "checkpoint/printable.h"
+#include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_folder.h"
+#include "checkpoint/tensor_names.h"
+#include "core/json.h"
+#include "core/log.h"
+#include "qwench/error.h"
+
+namespace qwench {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+
+/// The one GGUF model in a folder; empty when there is none. The parts of a split count as one.
+fs::path only_gguf(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (entry.is_directory() || !name.ends_with(".gguf") || name.starts_with("mmproj")) continue;
+    const size_t part = name.find("-of-");
+    const bool later_part = part != std::string::npos && part >= 6 && name.substr(part - 6, 6) != "-00001";
+    if (!later_part) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  if (files.size() > 1) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{}: {} GGUF models are in this folder, among them {} and {}; name one of them",
+                            folder.string(), files.size(), files[0].filename().string(),
+                            files[1].filename().string()));
+  }
+  return files.empty() ? fs::path() : files.front();
+}
+
+}  // namespace
+
+std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
+  const std::shared_ptr<Checkpoint> checkpoint(new Checkpoint());
+  checkpoint->path_ = path;
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    throw Error(ErrorKind::not_found,
+                fmt::format("{}: no such file or folder; expected a Hugging Face folder or a .gguf file",
+                            path.string()));
+  }
+  try {
+    if (fs::is_directory(status)) {
+      checkpoint->folder_ = path;
+      checkpoint->open_folder();
+    } else {
+      checkpoint->folder_ = path.has_parent_path() ? path.parent_path() : fs::path(".");
+      if (path.extension() == ".safetensors") {
+        checkpoint->open_safetensors({path});
+      } else if (path.extension() == ".gguf") {
+        checkpoint->open_gguf(path);
+      } else {
+        // Blobs of the Hugging Face cache have no extension: GGUF files tell by their first bytes.
+        const MappedFile file = MappedFile::open(path);
+        if (!file.text().starts_with("GGUF")) {
+          throw Error(ErrorKind::unsupported,
+                      fmt::format("{}: neither a folder nor a .gguf or .safetensors file", path.string()));
+        }
+        checkpoint->open_gguf(path);
+      }
+    }
+  } catch (const fs::filesystem_error& failure) {
+    throw Error(ErrorKind::io, fmt::format("{}: {}", path.string(), failure.code().message()));
+  }
+  return checkpoint;
+}
+
+void Checkpoint::open_folder() {
+  const fs::path config = folder_ / "config.json";
+  if (!fs::exists(config)) {
+    if (const fs::path gguf = only_gguf(folder_); !gguf.empty()) {
+      open_gguf(gguf);
+      return;
+    }
+    find_safetensors(folder_);  // its errors say what is there in place of weights
+    throw Error(
+        ErrorKind::not_found,
+        fmt::format("{}: not there; the folder has weights, but no config to read them by", config.string()));
+  }
+  config_ = ModelConfig::from_json(parse_json(read_text_file(config, kMaxConfigBytes), config.string()),
+                                   config.string());
+  const fs::path generation = folder_ / "generation_config.json";
+  if (fs::exists(generation)) {
+    generation_ = GenerationConfig::from_json(
+        parse_json(read_text_file(generation, kMaxConfigBytes), generation.string()), generation.string());
+  }
+  const SafetensorsFolder found = find_safetensors(folder_);
+  open_safetensors(found.files);
+  for (const auto& [tensor, file] : found.weight_map) {
+    const std::string name = canonical_name(tensor);
+    const bool unreadable = std::any_of(unreadable_.begin(), unreadable_.end(),
+                                        [&](const UnreadableTensor& t) { return t.name == name; });
+    if (find(name) == nullptr && !unreadable) {
+      throw Error(ErrorKind::malformed,
+                  fmt::format("{}: the index names tensor {}, but no file holds it",
+                              (folder_ / file).string(), printable(std::string_view(tensor))));
+    }
+  }
+  resolve_tied_head();
+}
+
+void Checkpoint::open_gguf(const fs::path& file) {
+  gguf_ = GgufFile::open(file);
+  files_ = gguf_->paths();
+  for (const fs::path& part : files_) bytes_ += fs::file_size(part);
+  config_ = ModelConfig::from_gguf(*gguf_);
+  generation_ = GenerationConfig::from_gguf(*gguf_);
+  for (const GgufTensor& tensor : gguf_->tensors()) {
+    const std::string name = canonical_gguf_name(tensor.name);
+    if (tensor.dtype) {
+      tensors_.push_back({name, *tensor.dtype, tensor.shape, tensor.bytes});
+    } else {
+      unreadable_.push_back({name, std::string(tensor.type_name)});
+    }
+  }
+  index_tensors();
+}
+
+void Checkpoint::open_safetensors(const std::vector<fs::path>& files) {
+  files_ = files;
+  for (const fs::path& file : files) {
+    mapped_.push_back(MappedFile::open(file));
+    const auto bytes = mapped_.back().bytes();
+    bytes_ += bytes.size();
+    for (SafetensorsEntry& entry : parse_safetensors(bytes, file.string())) {
+      const std::string name = canonical_name(entry.name);
+      if (entry.dtype) {
+        tensors_.push_back({name, *entry.dtype, std::move(entry.shape), aligned(entry.bytes, *entry.dtype)});
+      } else {
+        unreadable_.push_back({name, entry.dtype_name});
+      }
+    }
+  }
+  index_tensors();
+}
+
+std::span<const std::byte> Checkpoint::aligned(std::span<const std::byte> bytes, DType dtype) {
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % static_cast<size_t>(traits(dtype).block_bytes) == 0 ||
+      bytes.empty())
+    return bytes;
+  auto& copy = aligned_copies_.emplace_back((bytes.size() + sizeof(float) - 1) / sizeof(float));
+  std::memcpy(copy.data(), bytes.data(), bytes.size());
+  return std::as_bytes(std::span(copy)).first(bytes.size());
+}
+
+void Checkpoint::index_tensors() {
+  by_name_.reserve(tensors_.size());
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!by_name_.emplace(tensors_[i].name, i).second) {
+      throw Error(ErrorKind::malformed, fmt::format("{}: tensor {} is there twice", path_.string(),
+                                                    printable(std::string_view(tensors_[i].name))));
+    }
+  }
+}
+
+void Checkpoint::resolve_tied_head() {
+  // Early Qwen2 checkpoints say tie_word_embeddings: false, or nothing, and have no head all the same: it is
+  // the embedding.
+  if (config_->tie_word_embeddings || config_->family != "qwen2" || find("lm_head.weight") != nullptr) return;
+  const TensorView* embedding = find("model.embed_tokens.weight");
+  if (embedding == nullptr) return;
+  log_warning(
+      fmt::format("{}: `tie_word_embeddings` is not true, but there is no lm_head.weight: the embedding is "
+                  "used as the head",
+                  path_.string()));
+  config_->tie_word_embeddings = true;
+}
+
+const ModelConfig& Checkpoint::config() const {
+  if (!config_) {
+    throw Error(
+        ErrorKind::not_found,
+        fmt::format("{}: a lone .safetensors file has no config; name the folder that holds its config.json",
+                    path_.string()));
+  }
+  return *config_;
+}
+
+std::vector<TokenId> Checkpoint::stop_token_ids() const {
+  std::vector<TokenId> ids = generation_.eos_token_ids;
+  if (config_) ids.insert(ids.end(), config_->eos_token_ids.begin(), config_->eos_token_ids.end());
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+  return ids;
+}
+
+const TensorView* Checkpoint::find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+std::string Checkpoint::format() const {
+  return gguf_ ? fmt::format("gguf v{}", gguf_->version()) : "safetensors";
+}
+
+}  // namespace qwench

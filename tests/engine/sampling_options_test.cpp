@@ -103,7 +103,10 @@ TEST(SamplingFields, WrongTypesAreErrorsThatNameTheField) {
                                                                {"logit_bias", R"({"1":"x"})"}};
   for (const auto& [name, value] : wrong) {
     SamplingOptions options;
-    EXPECT_THAT(message_of([&] { read_sampling_field(name, Json::parse(value), options); }), HasSubstr(name))
+    EXPECT_THAT(message_of([&, &name = name, &value = value] {
+                  read_sampling_field(name, Json::parse(value), options);
+                }),
+                HasSubstr(name))
         << value;
   }
 }
@@ -134,7 +137,9 @@ TEST(StopFields, WrongTypesAndRangesAreErrors) {
                                                         {"ignore_eos", "1"},
                                                         {"max_tokens", "\"9\""}}) {
     StopParams stop;
-    EXPECT_THAT(message_of([&] { read_stop_field(name, Json::parse(value), stop); }), HasSubstr(name));
+    EXPECT_THAT(
+        message_of([&, &name = name, &value = value] { read_stop_field(name, Json::parse(value), stop); }),
+        HasSubstr(name));
   }
   EXPECT_THAT(message_of([] { check(StopParams{.stop = {""}}); }), HasSubstr("stop"));
   EXPECT_THAT(message_of([] { check(StopParams{.stop = std::vector<std::string>(17, "x")}); }),

@@ -33,6 +33,8 @@ Json parse_json(std::string_view text, const std::string& what, int max_depth) {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw Error(ErrorKind::malformed, fmt::format("{}: not valid JSON at byte {}", what, error.byte));
+  } catch (const Json::exception&) {
+    throw Error(ErrorKind::malformed, fmt::format("{}: holds a number that is out of range", what));
   }
 }
 

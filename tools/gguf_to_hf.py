@@ -131,8 +131,13 @@ def convert(source, folder, tokenizer=None, shard_bytes=None):
             write_json(os.path.join(temporary, "model.safetensors.index.json"),
                        {"metadata": {"total_size": total}, "weight_map": where})
         write_json(os.path.join(temporary, "config.json"), config)
+        # Qwen's published files name two ends: <|im_end|>, and <|endoftext|>, which is also the padding.
+        ends = [config["eos_token_id"]]
+        padding = gguf.metadata.get("tokenizer.ggml.padding_token_id")
+        if config["model_type"].startswith("qwen") and padding not in (None, *ends):
+            ends.append(padding)
         write_json(os.path.join(temporary, "generation_config.json"),
-                   {"bos_token_id": config["bos_token_id"], "eos_token_id": config["eos_token_id"]})
+                   {"bos_token_id": config["bos_token_id"], "eos_token_id": ends})
         for name in ("tokenizer.json", "tokenizer_config.json"):
             if tokenizer:
                 shutil.copyfile(os.path.join(tokenizer, name), os.path.join(temporary, name))

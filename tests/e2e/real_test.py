@@ -1,0 +1,93 @@
+"""Two real models against the reference in float32 on the same (exactly dequantised) weights: from the GGUF file and
+from a Hugging Face folder made of it."""
+import json
+import math
+import os
+import sys
+import unittest
+
+from support import CACHE, CODER, ROOT, SMOLLM2, TestCase, fetched, jsonl, read_json, tokenizer
+
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+import gguf_to_hf  # noqa: E402
+
+# What float32 arithmetic in another order may move: measured 4e-5 on logits between two references.
+LOGIT = 5e-4
+MEAN_NLL = 1e-4
+
+
+def folder_of(gguf, family, shard_bytes=None):
+    """The Hugging Face folder made of a GGUF, kept in the cache."""
+    folder = os.path.join(CACHE, "hf", os.path.basename(gguf).removesuffix(".gguf") + "-f32")
+    if not os.path.isdir(folder):
+        os.makedirs(os.path.dirname(folder), exist_ok=True)
+        gguf_to_hf.convert(gguf, folder, tokenizer(family), shard_bytes)
+    return folder
+
+
+class Real(TestCase):
+    def compare(self, model, golden, label):
+        prompts = golden["prompts"]
+        scored = jsonl("score", model, rows=[{"ids": p["ids"]} for p in prompts] + [{"ids": golden["perplexity"]["ids"]}])
+        fed = jsonl("score", model, rows=[{"ids": p["ids"] + p["greedy"]} for p in prompts])
+        by_ids = jsonl("run", model, rows=[{"ids": p["ids"], "temperature": 0, "repetition_penalty": 1,
+                                            "max_tokens": len(p["greedy"])} for p in prompts])
+        chats = [p for p in prompts if p.get("messages")]
+        by_chat = jsonl("run", model, rows=[{"messages": p["messages"], "temperature": 0, "repetition_penalty": 1,
+                                             "max_tokens": len(p["greedy"])} for p in chats])
+        texts = jsonl("tokenize", model, rows=[{"text": p["text"], "special": "all"} for p in prompts])
+        right = 0
+        for prompt, score, forced, ran, text in zip(prompts, scored, fed, by_ids, texts):
+            with self.subTest(f"{label}: {prompt['name']}"):
+                self.assertEqual(text["ids"], prompt["ids"])
+                # log-probabilities differ from logits by one constant a row, whose error is bounded by the logits'
+                for want, (token, logprob) in zip(prompt["top10_last"], score["top"]):
+                    self.assertAlmostEqual(logprob, want["logprob"], delta=2 * LOGIT)
+                    self.assertIn(token, [entry["id"] for entry in prompt["top10_last"]])
+                self.assertEqual(len(score["top"]), 10)
+                for have, want in zip(forced["logprobs"][len(prompt["ids"]) - 1:], prompt["greedy_logprobs"]):
+                    self.assertAlmostEqual(have, want, delta=2 * LOGIT)
+                self.assertEqual(ran["ids"], prompt["greedy"])
+                self.assertEqual(ran["finish_reason"], prompt["finish_reason"])
+                self.assertEqual(ran["text"], prompt["greedy_text"])
+                right += 1
+        for prompt, ran in zip(chats, by_chat):
+            with self.subTest(f"{label}: {prompt['name']}, from messages"):
+                self.assertEqual(ran["ids"], prompt["greedy"])
+                self.assertEqual(ran["usage"]["prompt_tokens"], len(prompt["ids"]))
+        nll = [-value for value in scored[-1]["logprobs"]]
+        mean = math.fsum(nll) / len(nll)
+        self.assertEqual(len(nll), golden["perplexity"]["count"])
+        print(f"{label}: mean nll {mean:.6f}, reference {golden['perplexity']['mean_nll']:.6f}")
+        self.assertAlmostEqual(mean, golden["perplexity"]["mean_nll"], delta=MEAN_NLL)
+        print(f"real goldens: {right} of {len(prompts)} prompts of {label}")
+        self.assertEqual(right, 8)
+
+    def test_smollm2_from_gguf(self):
+        self.compare(fetched(SMOLLM2), read_json("real", "smollm2-135m.json"), "smollm2-135m, GGUF")
+
+    def test_smollm2_from_a_folder(self):
+        self.compare(folder_of(fetched(SMOLLM2), "smollm2"), read_json("real", "smollm2-135m.json"),
+                     "smollm2-135m, folder")
+
+    def test_coder_from_gguf(self):
+        self.compare(fetched(CODER), read_json("real", "qwen2.5-coder-0.5b.json"), "qwen2.5-coder-0.5b, GGUF")
+
+    def test_coder_from_a_folder_in_shards(self):
+        self.compare(folder_of(fetched(CODER), "qwen2.5", 600_000_000), read_json("real", "qwen2.5-coder-0.5b.json"),
+                     "qwen2.5-coder-0.5b, sharded folder")
+
+
+class Chat(TestCase):
+    def test_the_coder_writes_a_function_and_speaks_chinese(self):
+        code, chinese = jsonl("run", fetched(CODER), rows=[
+            {"messages": [{"role": "user", "content": "Write a Python function that returns the factorial of n."}],
+             "temperature": 0, "max_tokens": 120},
+            {"messages": [{"role": "user", "content": "用一句话介绍北京。"}], "temperature": 0, "max_tokens": 60}])
+        self.assertIn("def ", code["text"])
+        self.assertIn("factorial", code["text"])
+        self.assertGreater(sum("\u4e00" <= c <= "\u9fff" for c in chinese["text"]), 5, json.dumps(chinese))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -53,6 +53,11 @@ std::vector<std::pair<TokenId, float>> best(std::span<const float> logits, const
 
 }  // namespace
 
+double log_sum_exp(std::span<const float> logits) {
+  const Normalizer normalizer = normalizer_of(logits);
+  return normalizer.highest + normalizer.log_sum;
+}
+
 TokenLogprob token_logprob(std::span<const float> logits, TokenId id, int top, int valid_ids) {
   const Normalizer normalizer = normalizer_of(logits);
   return {id, normalizer.logprob(logits[static_cast<size_t>(id)]), best(logits, normalizer, top, valid_ids)};

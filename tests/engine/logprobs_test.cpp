@@ -23,6 +23,8 @@ TEST(Logprobs, AreTheLogarithmOfTheSoftmax) {
                                       Pair(2, FloatNear(std::log(0.25f), 1e-6f))));
 }
 
+TEST(Logprobs, LogSumExpIsTheNormalizer) { EXPECT_NEAR(log_sum_exp(kLogits), std::log(8.0), 1e-6); }
+
 TEST(Logprobs, EqualAlternativesComeByTheirIds) {
   EXPECT_THAT(top_logprobs(kLogits, 4, 4), ElementsAre(Pair(1, testing::_), Pair(2, testing::_),
                                                        Pair(0, testing::_), Pair(3, testing::_)));

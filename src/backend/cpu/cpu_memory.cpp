@@ -1,0 +1,60 @@
+#include "backend/cpu/cpu_memory.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "qwench/error.h"
+
+namespace qwench {
+namespace {
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+}  // namespace
+
+CpuMemory::CpuMemory(uint64_t bytes, const std::string& purpose) : size_(bytes) {
+  if (bytes == 0) return;
+  void* address =
+      ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (address == MAP_FAILED) {
+    size_ = 0;
+    throw Error(ErrorKind::out_of_memory,
+                fmt::format("{} MB for {} cannot be reserved: {}", (bytes + 999'999) / 1'000'000, purpose,
+                            std::strerror(errno)));
+  }
+  data_ = static_cast<std::byte*>(address);
+  if (size_ >= kHugePage) ::madvise(data_, size_, MADV_HUGEPAGE);  // a wish: a refusal changes nothing
+}
+
+CpuMemory::CpuMemory(CpuMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+CpuMemory& CpuMemory::operator=(CpuMemory&& other) noexcept {
+  if (this != &other) {
+    release();
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+  }
+  return *this;
+}
+
+CpuMemory::~CpuMemory() { release(); }
+
+void CpuMemory::release() noexcept {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+uint64_t checked_product(uint64_t a, uint64_t b, const std::string& purpose) {
+  uint64_t product = 0;
+  if (__builtin_mul_overflow(a, b, &product) || product > uint64_t{1} << 62) {
+    throw Error(ErrorKind::out_of_memory,
+                fmt::format("{} would take {} times {} bytes, more than any memory", purpose, a, b));
+  }
+  return product;
+}
+
+}  // namespace qwench

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace qwench {
+
+/// Zeroed memory from the system, resident only where it was written to. Move-only.
+class CpuMemory {
+ public:
+  CpuMemory() = default;
+  /// Throws Error (out_of_memory) that says what the memory is for. `bytes` may be 0.
+  CpuMemory(uint64_t bytes, const std::string& purpose);
+  CpuMemory(CpuMemory&& other) noexcept;
+  CpuMemory& operator=(CpuMemory&& other) noexcept;
+  CpuMemory(const CpuMemory&) = delete;
+  CpuMemory& operator=(const CpuMemory&) = delete;
+  ~CpuMemory();
+
+  std::byte* data() const { return data_; }  ///< page-aligned; null when empty
+  float* floats() const { return reinterpret_cast<float*>(data_); }
+  size_t size() const { return size_; }
+
+ private:
+  void release() noexcept;
+
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// a * b; throws Error (out_of_memory) that says what the memory is for where the product exceeds 2^62.
+uint64_t checked_product(uint64_t a, uint64_t b, const std::string& purpose);
+
+}  // namespace qwench

@@ -1,0 +1,60 @@
+#pragma once
+
+#include "backend/backend.h"
+#include "backend/cpu/cpu_memory.h"
+#include "core/thread_pool.h"
+
+namespace qwench {
+
+/// Rows lie `stride` floats apart; the padding behind each row is zero and stays so.
+class CpuMatrix final : public Matrix {
+ public:
+  CpuMatrix(int capacity, int cols);  // throws Error (out_of_memory)
+
+  float* row(int64_t r) const { return memory_.floats() + r * stride; }
+
+  int64_t stride = 0;
+
+ private:
+  CpuMemory memory_;
+};
+
+/// Row-major, as in the file: in the mapped bytes themselves, or in a converted copy. Vectors ([1, n]: norms
+/// and biases) are always kept as f32.
+class CpuWeight final : public Weight {
+ public:
+  /// Throws Error: malformed where the tensor's bytes do not fit its shape, unsupported where `dtype` is a
+  /// quantized type that is not the tensor's own, out_of_memory.
+  CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool);
+
+  const std::byte* data() const { return data_; }
+  /// Of a vector.
+  const float* floats() const { return reinterpret_cast<const float*>(copy_.data()); }
+
+ private:
+  void convert(const TensorView& tensor, ThreadPool& pool);
+
+  const std::byte* data_ = nullptr;
+  CpuMemory copy_;
+};
+
+class CpuKvCache final : public KvCache {
+ public:
+  /// Throws Error: unsupported (cell type), invalid_argument, out_of_memory.
+  CpuKvCache(DType cell, int layer_count, int block_count, int kv_head_count, int head_size);
+
+  /// [blocks, kv_heads, kBlockSize, head_dim] of one layer.
+  std::byte* keys(int layer) const { return keys_.data() + static_cast<uint64_t>(layer) * layer_bytes_; }
+  std::byte* values(int layer) const { return values_.data() + static_cast<uint64_t>(layer) * layer_bytes_; }
+  uint64_t row_bytes() const { return row_bytes_; }      ///< one position of one kv head
+  uint64_t block_bytes() const { return block_bytes_; }  ///< one block of one layer, of the keys alone
+
+ private:
+  uint64_t row_bytes_ = 0;
+  uint64_t block_bytes_ = 0;
+  uint64_t layer_bytes_ = 0;
+  CpuMemory keys_;
+  CpuMemory values_;
+};
+
+}  // namespace qwench

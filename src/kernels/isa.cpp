@@ -1,0 +1,66 @@
+#include "kernels/isa.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <cstdlib>
+
+#include "kernels/targets.h"
+//
+#include "hwy/highway.h"
+#include "hwy/targets.h"
+#include "qwench/error.h"
+
+namespace qwench {
+namespace {
+
+std::string lower_name(int64_t target) {
+  std::string name = hwy::TargetName(target);
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
+}
+
+// What the CPU has, whatever was chosen.
+std::vector<int64_t> targets_of_this_cpu() {
+  static const std::vector<int64_t> targets = [] {
+    std::vector<int64_t> found = hwy::SupportedAndGeneratedTargets();
+    if (found.empty() || found.back() != HWY_STATIC_TARGET) found.push_back(HWY_STATIC_TARGET);
+    return found;
+  }();
+  return targets;
+}
+
+}  // namespace
+
+std::vector<std::string> available_isas() {
+  std::vector<std::string> names;
+  for (const int64_t target : targets_of_this_cpu()) names.push_back(lower_name(target));
+  return names;
+}
+
+std::string current_isa() {
+  targets_of_this_cpu();
+  const std::vector<int64_t> allowed = hwy::SupportedAndGeneratedTargets();
+  return lower_name(allowed.empty() ? HWY_STATIC_TARGET : allowed.front());
+}
+
+void set_isa(std::string_view name) {
+  int64_t chosen = 0;
+  for (const int64_t target : targets_of_this_cpu()) {
+    if (lower_name(target) == name) chosen = target;
+  }
+  if (chosen == 0 && !name.empty()) {
+    std::string there;
+    for (const std::string& isa : available_isas()) there += there.empty() ? isa : ", " + isa;
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("the instruction set \"{}\" is not available; this CPU has {}", name, there));
+  }
+  hwy::SetSupportedTargetsForTest(chosen);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+void set_isa_from_environment() {
+  if (const char* name = std::getenv("QWENCH_ISA"); name != nullptr && *name != '\0') set_isa(name);
+}
+
+}  // namespace qwench

@@ -1,0 +1,216 @@
+#include "kernels/linear.h"
+
+#include <algorithm>
+
+#include "kernels/targets.h"
+#include "kernels/unpack.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/linear.cpp"
+#include "hwy/foreach_target.h"
+//
+#include "hwy/highway.h"
+//
+#include "kernels/blocks-inl.h"
+#include "kernels/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qwench {
+namespace HWY_NAMESPACE {
+
+// Rows of x up to which plain weights are converted in registers: so many fit one tile.
+constexpr int64_t kFusedRows = 4;
+// With one row of x, weights' rows read side by side.
+constexpr int kVectorCols = 4;
+
+struct Geometry {
+  int64_t row_bytes;    // of a row of w
+  int64_t chunk_bytes;  // of a chunk of a row
+};
+
+Geometry geometry(const LinearArgs& a) {
+  return {static_cast<int64_t>(bytes_of(a.dtype, static_cast<uint64_t>(a.cols))),
+          static_cast<int64_t>(bytes_of(a.dtype, static_cast<uint64_t>(kLinearChunk)))};
+}
+
+// Adds a tile's sums of one chunk to y, and the bias with the last chunk.
+void Accumulate(const LinearArgs& a, int64_t m, int mr, int64_t n, int nr, int64_t k, const float* sums) {
+  const bool last = k + kLinearChunk >= a.cols;
+  for (int i = 0; i < mr; ++i) {
+    float* y = a.y + (m + i) * a.y_stride + n;
+    for (int j = 0; j < nr; ++j) {
+      float sum = sums[i * nr + j];
+      if (k > 0) sum = y[j] + sum;
+      if (last && a.bias != nullptr) sum += a.bias[n + j];
+      y[j] = sum;
+    }
+  }
+}
+
+// A few rows of x: weights are converted in registers and read once.
+template <class Element>
+void Fused(const LinearArgs& a, int64_t begin, int64_t end) {
+  const Geometry g = geometry(a);
+  const int mr = static_cast<int>(a.rows);
+  const auto* w = reinterpret_cast<const uint8_t*>(a.w);
+  const int most = mr == 1 ? kVectorCols : kTileCols;
+  HWY_ALIGN float sums[kMostSums];
+  for (int64_t n = begin; n < end; n += most) {
+    const int nr = static_cast<int>(std::min<int64_t>(most, end - n));
+    const TileFunction tile = Tiles<Element, kFusedRows, kVectorCols>::get(mr, nr);
+    for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
+      tile(a.x + k, a.x_stride, w + n * g.row_bytes + k * Element::kBytes, g.row_bytes,
+           std::min(kLinearChunk, a.cols - k), sums);
+      Accumulate(a, 0, mr, n, nr, k, sums);
+    }
+  }
+}
+
+struct DotSink {
+  const float* x;
+  VF acc;
+  HWY_INLINE void operator()(size_t i, VF v) { acc = hn::MulAdd(hn::LoadU(DF(), x + i), v, acc); }
+};
+
+// One row of x with NR rows of quantized blocks; the sums are those of Tile.
+template <int NR, class Block>
+void BlockTile(const float* x, const uint8_t* w, int64_t w_stride, int64_t n, float* sums) {
+  DotSink sinks[4];
+  for (DotSink& sink : sinks) sink = {x, hn::Zero(DF())};
+  for (int64_t k = 0; k < n; k += Block::kSize, w += Block::kBytes) {
+    for (int j = 0; j < NR; ++j) {
+      sinks[j].x = x + k;
+      Block::Decode(w + j * w_stride, sinks[j]);
+    }
+  }
+  SumLanes4(sinks[0].acc, sinks[1].acc, sinks[2].acc, sinks[3].acc, sums);
+}
+
+template <class Block>
+void FusedBlocks(const LinearArgs& a, int64_t begin, int64_t end) {
+  const Geometry g = geometry(a);
+  const auto* w = reinterpret_cast<const uint8_t*>(a.w);
+  HWY_ALIGN float sums[4];
+  for (int64_t n = begin; n < end;) {
+    const int nr = end - n >= 4 ? 4 : 1;
+    for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
+      const uint8_t* rows = w + n * g.row_bytes + k / kLinearChunk * g.chunk_bytes;
+      const int64_t count = std::min(kLinearChunk, a.cols - k);
+      if (nr == 4) {
+        BlockTile<4, Block>(a.x + k, rows, g.row_bytes, count, sums);
+      } else {
+        BlockTile<1, Block>(a.x + k, rows, g.row_bytes, count, sums);
+      }
+      Accumulate(a, 0, 1, n, nr, k, sums);
+    }
+    n += nr;
+  }
+}
+
+// All rows of x with `cols` rows of f32 weights, one chunk.
+void Panel(const LinearArgs& a, int64_t n, int64_t cols, int64_t k, const uint8_t* w, int64_t w_stride) {
+  using PanelTiles = Tiles<ElementF32, kTileRows, kTileCols>;
+  const int64_t count = std::min(kLinearChunk, a.cols - k);
+  HWY_ALIGN float sums[kMostSums];
+  for (int64_t m = 0; m < a.rows; m += kTileRows) {
+    const int mr = static_cast<int>(std::min<int64_t>(kTileRows, a.rows - m));
+    for (int64_t j = 0; j < cols; j += kTileCols) {
+      const int nr = static_cast<int>(std::min<int64_t>(kTileCols, cols - j));
+      PanelTiles::get(mr, nr)(a.x + m * a.x_stride + k, a.x_stride, w + j * w_stride, w_stride, count, sums);
+      Accumulate(a, m, mr, n + j, nr, k, sums);
+    }
+  }
+}
+
+// Many rows of x: a panel of weights is unpacked into scratch memory, then used by every tile of rows.
+void Panels(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  constexpr int64_t kStride = kLinearChunk + 16;
+  const Geometry g = geometry(a);
+  for (int64_t n = begin; n < end; n += kLinearPanel) {
+    const int64_t cols = std::min(kLinearPanel, end - n);
+    for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
+      if (a.dtype == DType::f32) {
+        Panel(a, n, cols, k, reinterpret_cast<const uint8_t*>(a.w) + n * g.row_bytes + k * 4, g.row_bytes);
+        continue;
+      }
+      const int64_t count = std::min(kLinearChunk, a.cols - k);
+      for (int64_t j = 0; j < cols; ++j) {
+        unpack(a.dtype, a.w + (n + j) * g.row_bytes, k, count, scratch + j * kStride);
+      }
+      Panel(a, n, cols, k, reinterpret_cast<const uint8_t*>(scratch), kStride * 4);
+    }
+  }
+}
+
+void LinearRange(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  if (a.rows <= kFusedRows) {
+    switch (a.dtype) {
+      case DType::f32:
+        Fused<ElementF32>(a, begin, end);
+        return;
+      case DType::f16:
+        Fused<ElementF16>(a, begin, end);
+        return;
+      case DType::bf16:
+        Fused<ElementBf16>(a, begin, end);
+        return;
+      default:
+        break;
+    }
+  }
+  if (a.rows == 1) {
+    switch (a.dtype) {
+      case DType::q8_0:
+        FusedBlocks<BlockQ8_0>(a, begin, end);
+        return;
+      case DType::q4_0:
+        FusedBlocks<BlockQ4_0>(a, begin, end);
+        return;
+      case DType::q4_1:
+        FusedBlocks<BlockQ4_1>(a, begin, end);
+        return;
+      case DType::q5_0:
+        FusedBlocks<BlockQ5_0>(a, begin, end);
+        return;
+      case DType::q5_1:
+        FusedBlocks<BlockQ5_1>(a, begin, end);
+        return;
+      case DType::q2_k:
+        FusedBlocks<BlockQ2K>(a, begin, end);
+        return;
+      case DType::q3_k:
+        FusedBlocks<BlockQ3K>(a, begin, end);
+        return;
+      case DType::q4_k:
+        FusedBlocks<BlockQ4K>(a, begin, end);
+        return;
+      case DType::q5_k:
+        FusedBlocks<BlockQ5K>(a, begin, end);
+        return;
+      case DType::q6_k:
+        FusedBlocks<BlockQ6K>(a, begin, end);
+        return;
+      case DType::iq4_nl:
+        FusedBlocks<BlockIq4Nl>(a, begin, end);
+        return;
+      default:
+        break;
+    }
+  }
+  Panels(a, begin, end, scratch);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace qwench
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace qwench {
+HWY_EXPORT(LinearRange);
+
+void linear(const LinearArgs& args, int64_t begin, int64_t end, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(LinearRange)(args, begin, end, scratch);
+}
+
+}  // namespace qwench
+#endif

@@ -1,0 +1,188 @@
+#include "kernels/linear.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "isas.h"
+
+namespace qwench {
+namespace {
+
+using test::for_each_isa;
+
+// y = x wT + b with everything that the kernel needs.
+struct Problem {
+  Problem(DType type, int64_t row_count, int64_t col_count, int64_t out_count, bool with_bias)
+      : dtype(type),
+        rows(row_count),
+        cols(col_count),
+        outs(out_count),
+        stride((cols + 15) / 16 * 16),
+        x(static_cast<size_t>(rows * stride)),
+        w(test::random_weights(dtype, outs * cols, 7)),
+        bias(with_bias ? test::random_floats(static_cast<size_t>(outs), 9) : std::vector<float>()),
+        scratch(static_cast<size_t>(kLinearScratch)) {
+    // Row r holds the same numbers whatever `rows` is.
+    for (int64_t r = 0; r < rows; ++r) {
+      const std::vector<float> row =
+          test::random_floats(static_cast<size_t>(cols), static_cast<uint32_t>(100 + r));
+      std::copy(row.begin(), row.end(), x.begin() + r * stride);
+    }
+  }
+
+  std::vector<float> run(int64_t begin, int64_t end) {
+    std::vector<float> y(static_cast<size_t>(rows * outs), NAN);
+    LinearArgs args;
+    args.x = x.data();
+    args.x_stride = stride;
+    args.rows = rows;
+    args.cols = cols;
+    args.dtype = dtype;
+    args.w = w.data();
+    args.bias = bias.empty() ? nullptr : bias.data();
+    args.y = y.data();
+    args.y_stride = outs;
+    linear(args, begin, end, scratch.data());
+    return y;
+  }
+  std::vector<float> run() { return run(0, outs); }
+
+  void expect_close(const std::vector<float>& y) const {
+    std::vector<float> values(static_cast<size_t>(outs * cols));
+    unpack_reference(dtype, w.data(), 0, outs * cols, values.data());
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t n = 0; n < outs; ++n) {
+        double sum = bias.empty() ? 0.0 : bias[static_cast<size_t>(n)];
+        double size = std::fabs(sum);
+        for (int64_t k = 0; k < cols; ++k) {
+          const double product =
+              double{x[static_cast<size_t>(r * stride + k)]} * values[static_cast<size_t>(n * cols + k)];
+          sum += product;
+          size += std::fabs(product);
+        }
+        const double found = y[static_cast<size_t>(r * outs + n)];
+        ASSERT_NEAR(found, sum, 1e-6 * size + 1e-30) << "row " << r << ", column " << n;
+      }
+    }
+  }
+
+  DType dtype;
+  int64_t rows;
+  int64_t cols;
+  int64_t outs;
+  int64_t stride;
+  std::vector<float> x;
+  std::vector<std::byte> w;
+  std::vector<float> bias;
+  std::vector<float> scratch;
+};
+
+std::vector<int64_t> widths(DType dtype) {
+  const int64_t block = traits(dtype).block_size;
+  if (block == 256) return {256, 1280, 2304};
+  if (block == 32) return {32, 96, 1056, 2080};
+  return {1, 7, 72, 172, 896, 1025, 2050};
+}
+
+TEST(Linear, EqualsASumInDoublePrecision) {
+  for (const DType dtype : test::all_dtypes()) {
+    for (const int64_t cols : widths(dtype)) {
+      SCOPED_TRACE(std::string(name(dtype)) + ", " + std::to_string(cols) + " columns");
+      for (const int64_t rows : {1, 2, 3, 4, 5, 13}) {
+        Problem problem(dtype, rows, cols, 17, rows % 2 == 0);
+        for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
+      }
+    }
+  }
+}
+
+TEST(Linear, ManyOutputsPassThroughSeveralPanels) {
+  for (const DType dtype : {DType::f32, DType::bf16, DType::q4_k}) {
+    Problem problem(dtype, 9, 1280, 2 * kLinearPanel + 5, true);
+    for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
+  }
+}
+
+TEST(Linear, ARowIsTheSameBitForBitInABatchOfAnySize) {
+  for (const DType dtype : test::all_dtypes()) {
+    SCOPED_TRACE(std::string(name(dtype)));
+    const int64_t cols = is_quantized(dtype) ? 1280 : 1060;
+    const int64_t outs = 21;
+    for_each_isa([&](const std::string&) {
+      std::vector<float> alone;  // [70, outs]: each row by itself
+      Problem all(dtype, 70, cols, outs, true);
+      for (int64_t r = 0; r < 70; ++r) {
+        Problem one(dtype, 1, cols, outs, true);
+        std::copy_n(all.x.begin() + r * all.stride, cols, one.x.begin());
+        const std::vector<float> y = one.run();
+        alone.insert(alone.end(), y.begin(), y.end());
+      }
+      for (int64_t rows = 1; rows <= 70; ++rows) {
+        all.rows = rows;
+        const std::vector<float> y = all.run();
+        ASSERT_EQ(std::memcmp(y.data(), alone.data(), y.size() * sizeof(float)), 0) << rows << " rows";
+      }
+      if (dtype == DType::f32 || dtype == DType::bf16 || dtype == DType::q4_1) {
+        Problem large(dtype, 512, cols, outs, true);
+        const std::vector<float> y = large.run();
+        ASSERT_EQ(std::memcmp(y.data(), alone.data(), alone.size() * sizeof(float)), 0) << "512 rows";
+      }
+    });
+  }
+}
+
+TEST(Linear, AnOutputIsTheSameBitForBitWhateverRangeItIsComputedIn) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q6_k}) {
+    SCOPED_TRACE(std::string(name(dtype)));
+    for (const int64_t rows : {1, 3, 10}) {
+      Problem problem(dtype, rows, 1280, 23, false);
+      for_each_isa([&](const std::string&) {
+        const std::vector<float> whole = problem.run();
+        for (const auto& [begin, end] : {std::pair{0, 1}, {1, 6}, {4, 23}, {11, 14}}) {
+          const std::vector<float> part = problem.run(begin, end);
+          for (int64_t r = 0; r < rows; ++r) {
+            for (int64_t n = 0; n < problem.outs; ++n) {
+              const auto at = static_cast<size_t>(r * problem.outs + n);
+              if (n >= begin && n < end) {
+                ASSERT_EQ(part[at], whole[at]);
+              } else {
+                ASSERT_TRUE(std::isnan(part[at]))
+                    << "column " << n << " was written by [" << begin << ", " << end << ")";
+              }
+            }
+          }
+        }
+      });
+    }
+  }
+}
+
+TEST(Linear, ReadsUnalignedWeightsAndNothingBehindThem) {
+  for (const DType dtype : test::all_dtypes()) {
+    SCOPED_TRACE(std::string(name(dtype)));
+    const int64_t cols = is_quantized(dtype) ? 256 : 37;
+    for (const int64_t rows : {1, 4, 6}) {
+      Problem problem(dtype, rows, cols, 5, false);
+      const std::vector<float> expected = problem.run();
+      problem.w.insert(problem.w.begin(), std::byte{0});
+      problem.w.shrink_to_fit();
+      LinearArgs args;
+      std::vector<float> y(expected.size());
+      args.x = problem.x.data();
+      args.x_stride = problem.stride;
+      args.rows = rows;
+      args.cols = cols;
+      args.dtype = dtype;
+      args.w = problem.w.data() + 1;
+      args.y = y.data();
+      args.y_stride = problem.outs;
+      linear(args, 0, problem.outs, problem.scratch.data());
+      EXPECT_EQ(y, expected);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace qwench

@@ -191,9 +191,9 @@ INSTANTIATE_TEST_SUITE_P(AllDenseModels, DecoderGoldens,
                          testing::Combine(testing::ValuesIn(test::dense_golden_models()),
                                           testing::Values("config.json", "config.v5.json"),
                                           testing::Values("stored", "f32")),
-                         [](const auto& info) {
-                           std::string name = std::get<0>(info.param) + "_" + std::get<1>(info.param) + "_" +
-                                              std::get<2>(info.param);
+                         [](const auto& variant) {
+                           std::string name = std::get<0>(variant.param) + "_" + std::get<1>(variant.param) +
+                                              "_" + std::get<2>(variant.param);
                            for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
                            return name;
                          });
@@ -236,8 +236,8 @@ TEST_P(DecoderInvariance, ChunksCompanyAndThreadsChangeNoBit) {
 }
 
 INSTANTIATE_TEST_SUITE_P(AllDenseModels, DecoderInvariance, testing::ValuesIn(test::dense_golden_models()),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& variant) {
+                           std::string name = variant.param;
                            for (char& c : name) c = c == '-' ? '_' : c;
                            return name;
                          });

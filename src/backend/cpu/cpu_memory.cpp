@@ -16,7 +16,7 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 }  // namespace
 
-CpuMemory::CpuMemory(uint64_t bytes, const std::string& purpose) : size_(bytes) {
+CpuMemory::CpuMemory(uint64_t bytes, const std::string& purpose, Pages pages) : size_(bytes) {
   if (bytes == 0) return;
   void* address =
       ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -27,7 +27,9 @@ CpuMemory::CpuMemory(uint64_t bytes, const std::string& purpose) : size_(bytes) 
                             std::strerror(errno)));
   }
   data_ = static_cast<std::byte*>(address);
-  if (size_ >= kHugePage) ::madvise(data_, size_, MADV_HUGEPAGE);  // a wish: a refusal changes nothing
+  // Wishes: a refusal changes nothing.
+  if (pages == Pages::small) ::madvise(data_, size_, MADV_NOHUGEPAGE);
+  if (pages == Pages::large && size_ >= kHugePage) ::madvise(data_, size_, MADV_HUGEPAGE);
 }
 
 CpuMemory::CpuMemory(CpuMemory&& other) noexcept

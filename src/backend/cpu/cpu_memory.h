@@ -6,12 +6,18 @@
 
 namespace qwench {
 
+/// How memory is taken from the system.
+enum class Pages {
+  large,  // fewer misses of the TLB
+  small,  // sparse use stays sparse
+};
+
 /// Zeroed memory from the system, resident only where it was written to. Move-only.
 class CpuMemory {
  public:
   CpuMemory() = default;
   /// Throws Error (out_of_memory) that says what the memory is for. `bytes` may be 0.
-  CpuMemory(uint64_t bytes, const std::string& purpose);
+  CpuMemory(uint64_t bytes, const std::string& purpose, Pages pages = Pages::large);
   CpuMemory(CpuMemory&& other) noexcept;
   CpuMemory& operator=(CpuMemory&& other) noexcept;
   CpuMemory(const CpuMemory&) = delete;

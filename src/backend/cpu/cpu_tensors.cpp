@@ -98,8 +98,8 @@ CpuKvCache::CpuKvCache(DType cell, int layer_count, int block_count, int kv_head
       row_bytes_, checked_product(static_cast<uint64_t>(kv_heads), kBlockSize, purpose), purpose);
   layer_bytes_ = checked_product(block_bytes_, static_cast<uint64_t>(blocks), purpose);
   const uint64_t bytes = checked_product(layer_bytes_, static_cast<uint64_t>(layers), purpose);
-  keys_ = CpuMemory(bytes, purpose);
-  values_ = CpuMemory(bytes, purpose);
+  keys_ = CpuMemory(bytes, purpose, Pages::small);
+  values_ = CpuMemory(bytes, purpose, Pages::small);
 }
 
 }  // namespace qwench

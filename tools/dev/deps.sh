@@ -59,7 +59,10 @@ installed=$(dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' "${wanted[@]}" 2
 for package in "${wanted[@]}"; do
   grep -qxF "$package" <<<"$installed"$'\n'"$(printf '%s\n' "${missing[@]}")" || missing+=("$package")
 done
-[[ ${#missing[@]} -gt 0 ]] || exit 0
+if [[ ${#missing[@]} == 0 ]]; then
+  ! $check_only || echo "nothing is missing"
+  exit 0
+fi
 if $check_only; then
   echo "missing: ${missing[*]}"
   exit 1

@@ -38,12 +38,19 @@ class Check {
   explicit Check(const Checkpoint& checkpoint)
       : checkpoint_(checkpoint), expected_(expected_tensors(checkpoint.config())) {}
 
-  void run() const {
+  void run() {
+    // Biases may be absent, but then everywhere: q, k and v go together, and so do the layers.
+    for (const ExpectedTensor& tensor : expected_) {
+      if (tensor.optional && checkpoint_.find(tensor.name) != nullptr)
+        (is_output_bias(tensor.name) ? output_bias_ : input_bias_) = true;
+    }
     for (const ExpectedTensor& tensor : expected_) check(tensor);
     check_unused();
   }
 
  private:
+  static bool is_output_bias(std::string_view name) { return name.ends_with(".o_proj.bias"); }
+
   [[noreturn]] void fail(ErrorKind kind, const std::string& message) const {
     throw Error(kind, fmt::format("{}: {}", checkpoint_.path().string(), message));
   }
@@ -64,7 +71,7 @@ class Check {
                          other->type_name,
                          checkpoint_.gguf() != nullptr ? readable_ggml_types() : "F32, F16 and BF16"));
       }
-      if (expected.optional) return;
+      if (expected.optional && !(is_output_bias(expected.name) ? output_bias_ : input_bias_)) return;
       const bool head = expected.name == "lm_head.weight";
       fail(ErrorKind::malformed,
            fmt::format("{} is missing{}", label(expected.name, checkpoint_),
@@ -97,6 +104,8 @@ class Check {
 
   const Checkpoint& checkpoint_;
   const std::vector<ExpectedTensor> expected_;
+  bool input_bias_ = false;   // some q, k or v has a bias
+  bool output_bias_ = false;  // some o has one
 };
 
 }  // namespace
@@ -118,17 +127,17 @@ std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config) {
     const std::string layer = fmt::format("model.layers.{}.", i);
     vector(layer + "input_layernorm.weight", hidden);
     matrix(layer + "self_attn.q_proj.weight", q, hidden);
-    vector(layer + "self_attn.q_proj.bias", q, true);
+    vector(layer + "self_attn.q_proj.bias", q, !config.attention_bias);
     matrix(layer + "self_attn.k_proj.weight", kv, hidden);
-    vector(layer + "self_attn.k_proj.bias", kv, true);
+    vector(layer + "self_attn.k_proj.bias", kv, !config.attention_bias);
     matrix(layer + "self_attn.v_proj.weight", kv, hidden);
-    vector(layer + "self_attn.v_proj.bias", kv, true);
+    vector(layer + "self_attn.v_proj.bias", kv, !config.attention_bias);
     if (config.qk_norm) {
       vector(layer + "self_attn.q_norm.weight", config.head_dim);
       vector(layer + "self_attn.k_norm.weight", config.head_dim);
     }
     matrix(layer + "self_attn.o_proj.weight", hidden, q);
-    vector(layer + "self_attn.o_proj.bias", hidden, true);
+    vector(layer + "self_attn.o_proj.bias", hidden, !config.attention_bias);
     vector(layer + "post_attention_layernorm.weight", hidden);
     matrix(layer + "mlp.gate_proj.weight", inter, hidden);
     matrix(layer + "mlp.up_proj.weight", inter, hidden);

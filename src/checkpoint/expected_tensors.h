@@ -18,7 +18,7 @@ struct ExpectedTensor {
   std::string name;            ///< canonical, see Checkpoint
   std::vector<int64_t> shape;  ///< outermost first: [out_features, in_features]
   Kind kind;
-  bool optional;  ///< biases of attention count by presence
+  bool optional;  ///< a bias of attention that the config does not promise: counts by presence
 };
 
 /// All tensors that a decoder of this config may have, in the order of its layers.

@@ -24,11 +24,12 @@ struct Family {
   std::optional<int> head_dim;  // empty: hidden_size / num_attention_heads
   bool qk_norm;
   bool sliding_window;
+  bool attention_bias;  // the config has a say in it; Qwen2's q, k and v have biases whatever it says
 };
 constexpr std::array<Family, 3> kFamilies{{
-    {"qwen2", {"Qwen2ForCausalLM", "Qwen2Model"}, 32768, std::nullopt, false, true},
-    {"qwen3", {"Qwen3ForCausalLM", "Qwen3Model"}, 32768, 128, true, true},
-    {"llama", {"LlamaForCausalLM", "LlamaModel"}, 2048, std::nullopt, false, false},
+    {"qwen2", {"Qwen2ForCausalLM", "Qwen2Model"}, 32768, std::nullopt, false, true, false},
+    {"qwen3", {"Qwen3ForCausalLM", "Qwen3Model"}, 32768, 128, true, true, true},
+    {"llama", {"LlamaForCausalLM", "LlamaModel"}, 2048, std::nullopt, false, false, true},
 }};
 constexpr int64_t kDefaultSlidingWindow = 4096;
 constexpr int64_t kDefaultMaxWindowLayers = 28;
@@ -41,7 +42,7 @@ const Family& read_family(const JsonFields& fields) {
   const auto type = fields.string("model_type");
   if (!type) throw Error(ErrorKind::malformed, fmt::format("{}: `model_type` is missing", fields.what()));
   if (type->ends_with("_moe") || type->ends_with("_next")) {
-    unsupported(fields, fmt::format("{} is a mixture-of-experts model; those are not supported yet",
+    unsupported(fields, fmt::format("`model_type` is {}: mixture-of-experts models are not supported yet",
                                     printable(std::string_view(*type))));
   }
   if (fields.has("text_config") || fields.has("vision_config") || fields.has("audio_config")) {
@@ -218,7 +219,7 @@ ModelConfig ModelConfig::from_json(const Json& json, const std::string& what) {
   config.max_position = stretched_positions(config.rope, max_position);
   config.rms_norm_eps = static_cast<float>(fields.number("rms_norm_eps").value_or(1e-6));
   config.tie_word_embeddings = fields.boolean("tie_word_embeddings").value_or(false);
-  config.attention_bias = fields.boolean("attention_bias").value_or(false);
+  config.attention_bias = fields.boolean("attention_bias").value_or(false) && family.attention_bias;
   config.sliding_window = read_windows(fields, family, config.num_layers);
   config.stored_dtype = read_stored_dtype(fields);
   config.eos_token_ids = fields.token_ids("eos_token_id");

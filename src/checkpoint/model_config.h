@@ -28,15 +28,17 @@ struct RopeConfig {
   Type type = Type::standard;
   double theta = 10000.0;  ///< > 0
   double factor = 1.0;     ///< > 0; not used by standard
-  double original_max_position =
-      0;  ///< positions the model was trained on; > 0. For dynamic it is max_position
+  /// Positions the model was trained on, > 0 but for standard and linear. For dynamic:
+  /// max_position_embeddings.
+  double original_max_position = 0;
 
   // yarn
   double beta_fast = 32.0;
   double beta_slow = 1.0;
-  bool truncate = true;                    ///< the correction range is rounded outwards to whole dimensions
-  std::optional<double> attention_factor;  ///< multiplies cos and sin; absent: from mscale and mscale_all_dim
-                                           ///< if both are there and not 0, else 0.1 ln(factor) + 1
+  bool truncate = true;  ///< the correction range is rounded outwards to whole dimensions
+  /// Multiplies cos and sin. Absent: from mscale and mscale_all_dim if both are there and not 0, as m(mscale)
+  /// / m(mscale_all_dim) with m(s) = 0.1 s ln(factor) + 1; else m(1).
+  std::optional<double> attention_factor;
   std::optional<double> mscale;
   std::optional<double> mscale_all_dim;
 
@@ -64,22 +66,22 @@ struct ModelConfig {
   int num_kv_heads = 0;
   int head_dim = 0;  ///< given, or hidden_size / num_heads: num_heads * head_dim may differ from hidden_size
   int vocab_size = 0;
-  int64_t max_position = 0;    ///< positions the config promises (max_position_embeddings)
-  float rms_norm_eps = 1e-6f;  ///< finite, > 0
+  /// Positions the model can use: max_position_embeddings, or factor times original_max_position where yarn
+  /// or dynamic scaling makes that more.
+  int64_t max_position = 0;
+  float rms_norm_eps = 1e-6f;  ///< finite, in (0, 1)
   /// The logits come from model.embed_tokens.weight. ModelConfig::from_json gives the config's flag;
   /// Checkpoint::config gives what holds: also true where a Qwen2 checkpoint says false and has no
   /// lm_head.weight.
   bool tie_word_embeddings = false;
   bool qk_norm = false;  ///< RMSNorm of each query and key head before RoPE (Qwen3)
-  bool interleaved_rope =
-      false;  ///< RoPE rotates (2i, 2i + 1) and not (i, i + head_dim / 2): llama-architecture GGUF
+  /// RoPE rotates (2i, 2i + 1) and not (i, i + head_dim / 2): llama-architecture GGUF files.
+  bool interleaved_rope = false;
   RopeConfig rope;
-  std::vector<int> sliding_window;  ///< [num_layers]: position p sees (p - window, p]; 0: all
-  bool attention_bias =
-      false;  ///< the config promises biases in attention (o_proj too); they count by presence all the same
-  std::optional<DType> stored_dtype;  ///< torch_dtype / dtype; absent for GGUF
-  std::vector<TokenId>
-      eos_token_ids;  ///< of this file alone; the stop set is a union, see Checkpoint::stop_token_ids
+  std::vector<int> sliding_window;     ///< [num_layers]: position p sees (p - window, p]; 0: all
+  bool attention_bias = false;         ///< q, k, v and o must have biases; otherwise they count by presence
+  std::optional<DType> stored_dtype;   ///< torch_dtype / dtype; absent for GGUF
+  std::vector<TokenId> eos_token_ids;  ///< of this file alone: see Checkpoint::stop_token_ids
   std::optional<TokenId> bos_token_id;
 
   bool operator==(const ModelConfig&) const = default;

@@ -1,0 +1,103 @@
+#include "cli/inspect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/expected_tensors.h"
+#include "core/log.h"
+#include "core/mapped_file.h"
+#include "engine/model_text.h"
+#include "qwench/error.h"
+#include "text/tokenizer.h"
+
+namespace qwench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string megabytes(uint64_t bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6); }
+
+std::string plural(size_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+struct Weights {
+  int64_t parameters = 0;
+  DType most = DType::f32;  // the type that takes the most bytes
+};
+
+Weights weigh(const Checkpoint& checkpoint) {
+  Weights weights;
+  std::array<uint64_t, kDTypeCount> bytes{};
+  for (const TensorView& tensor : checkpoint.tensors()) {
+    weights.parameters += tensor.count();
+    bytes[static_cast<size_t>(tensor.dtype)] += tensor.bytes.size();
+  }
+  weights.most = static_cast<DType>(std::max_element(bytes.begin(), bytes.end()) - bytes.begin());
+  return weights;
+}
+
+std::string describe_text(const ModelText& text) {
+  std::string result =
+      text.tokenizer() ? fmt::format("a tokenizer with {} ids", text.tokenizer()->size()) : "no tokenizer";
+  return result + (text.templates() != nullptr ? " and a chat template" : "");
+}
+
+CheckResult check_model(const fs::path& path) {
+  const auto checkpoint = Checkpoint::open(path);
+  const Weights weights = weigh(*checkpoint);
+  const std::string file =
+      fmt::format("{} in {}, {}", checkpoint->format(), plural(checkpoint->files().size(), "file"),
+                  megabytes(checkpoint->bytes()));
+  if (!checkpoint->has_config()) {
+    const size_t tensors = checkpoint->tensors().size() + checkpoint->unreadable_tensors().size();
+    return {fmt::format("{}: sound; {}; {}, no config", path.string(), file, plural(tensors, "tensor"))};
+  }
+  check_tensors(*checkpoint);
+  const ModelText text = ModelText::open(*checkpoint);
+  const ModelConfig& config = checkpoint->config();
+  if (text.tokenizer() && text.tokenizer()->size() > config.vocab_size) {
+    log_warning(fmt::format("{}: the tokenizer has ids up to {}, but the model only {}", path.string(),
+                            text.tokenizer()->size() - 1, config.vocab_size));
+  }
+  return {fmt::format(
+      "{}: sound; {}; a {} model of {:.1f} M parameters, most of them {}; {}, hidden size {}, {} heads on {} "
+      "of {} dimensions, "
+      "context {}; {}",
+      path.string(), file, config.family, static_cast<double>(weights.parameters) / 1e6, name(weights.most),
+      plural(static_cast<size_t>(config.num_layers), "layer"), config.hidden_size, config.num_heads,
+      config.num_kv_heads, config.head_dim, config.max_position, describe_text(text))};
+}
+
+bool has_only_a_tokenizer(const fs::path& folder) {
+  if (!fs::exists(folder / "tokenizer.json") || fs::exists(folder / "config.json")) return false;
+  return std::none_of(fs::directory_iterator(folder), fs::directory_iterator(),
+                      [](const fs::directory_entry& entry) {
+                        const fs::path extension = entry.path().extension();
+                        return extension == ".safetensors" || extension == ".gguf" || extension == ".bin";
+                      });
+}
+
+}  // namespace
+
+CheckResult check_path(const fs::path& path) {
+  try {
+    if (fs::is_directory(path)) {
+      if (!has_only_a_tokenizer(path)) return check_model(path);
+      return {fmt::format("{}: sound; {}, no weights", path.string(),
+                          describe_text(ModelText::from_folder(path)))};
+    }
+    if (path.extension() == ".json") {
+      const auto tokenizer = Tokenizer::from_json_text(read_text_file(path), path.string());
+      return {fmt::format("{}: sound; a tokenizer with {} ids", path.string(), tokenizer->size())};
+    }
+    return check_model(path);
+  } catch (const fs::filesystem_error& failure) {
+    throw Error(ErrorKind::io, fmt::format("{}: {}", path.string(), failure.code().message()));
+  }
+}
+
+}  // namespace qwench::cli

@@ -1,0 +1,209 @@
+#include "text/bpe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <queue>
+
+#include "qwench/error.h"
+#include "text/bpe_byte_alphabet.h"
+#include "text/unicode_classes.h"
+
+namespace qwench {
+namespace {
+
+constexpr uint32_t kNoMerge = UINT32_MAX;
+// Up to here looking at every rank for each merge beats keeping a heap.
+constexpr size_t kShortPiece = 64;
+
+}  // namespace
+
+Bpe::Bpe(Vocabulary vocabulary, const std::vector<Merge>& merges, BpeOptions options, const std::string& what)
+    : vocabulary_(std::move(vocabulary)), options_(std::move(options)) {
+  slots_.resize(std::bit_ceil(std::max<size_t>(merges.size() * 2, 16)));
+  for (const Merge& m : merges) {
+    const uint64_t pair = pair_key(m.left, m.right);
+    size_t i = slot_of(pair);
+    while (slots_[i].pair != kFree && slots_[i].pair != pair) i = (i + 1) & (slots_.size() - 1);
+    slots_[i] = {pair, m.rank, m.result};  // of equal pairs the last one counts
+  }
+  bool all_bytes = true;
+  for (size_t b = 0; b < 256; ++b) {
+    const auto byte = static_cast<char>(b);
+    byte_tokens_[b] = vocabulary_.find(to_byte_alphabet({&byte, 1})).value_or(-1);
+    fallback_tokens_[b] = vocabulary_.find(fmt::format("<0x{:02X}>", b)).value_or(-1);
+    all_bytes &= byte_tokens_[b] >= 0;
+  }
+  if (!options_.unk_token.empty()) {
+    const auto unk = vocabulary_.find(options_.unk_token);
+    if (!unk) {
+      throw Error(ErrorKind::malformed, fmt::format("{}: model.unk_token \"{}\" is not in the vocabulary",
+                                                    what, options_.unk_token));
+    }
+    unk_ = *unk;
+  }
+  works_on_bytes_ = options_.continuing_subword_prefix.empty() && options_.end_of_word_suffix.empty() &&
+                    (all_bytes || (unk_ < 0 && !options_.byte_fallback));
+}
+
+void Bpe::append_bytes(std::string_view piece, BpeScratch& scratch, std::vector<TokenId>& out) const {
+  if (options_.ignore_merges) {
+    scratch.text.clear();
+    append_byte_alphabet(scratch.text, piece);
+    if (const auto whole = vocabulary_.find(scratch.text)) {
+      out.push_back(*whole);
+      return;
+    }
+  }
+  scratch.ids.clear();
+  for (const char b : piece) {
+    const TokenId id = byte_tokens_[static_cast<uint8_t>(b)];
+    if (id >= 0) scratch.ids.push_back(id);  // a byte without a token is dropped, as the reference does
+  }
+  merge(scratch, out);
+}
+
+void Bpe::append_text(std::string_view piece, BpeScratch& scratch, std::vector<TokenId>& out) const {
+  if (piece.empty()) return;
+  if (options_.ignore_merges) {
+    if (const auto whole = vocabulary_.find(piece)) {
+      out.push_back(*whole);
+      return;
+    }
+  }
+  scratch.ids.clear();
+  add_symbols(piece, scratch);
+  merge(scratch, out);
+}
+
+void Bpe::add_symbols(std::string_view piece, BpeScratch& scratch) const {
+  bool unk_waiting = false;  // so that unknown characters can fuse
+  for (size_t i = 0; i < piece.size();) {
+    const size_t length = unicode::utf8_length(piece[i]);
+    std::string_view symbol = piece.substr(i, length);
+    const bool first = i == 0;
+    i += length;
+    const bool last = i >= piece.size();
+    if ((!first && !options_.continuing_subword_prefix.empty()) ||
+        (last && !options_.end_of_word_suffix.empty())) {
+      scratch.text.clear();
+      if (!first) scratch.text += options_.continuing_subword_prefix;
+      scratch.text += symbol;
+      if (last) scratch.text += options_.end_of_word_suffix;
+      symbol = scratch.text;
+    }
+    if (const auto id = vocabulary_.find(symbol)) {
+      if (unk_waiting) scratch.ids.push_back(unk_);
+      unk_waiting = false;
+      scratch.ids.push_back(*id);
+      continue;
+    }
+    if (options_.byte_fallback) {
+      const bool all = std::all_of(symbol.begin(), symbol.end(),
+                                   [&](char b) { return fallback_tokens_[static_cast<uint8_t>(b)] >= 0; });
+      if (all) {  // an unknown character that waits stays behind these bytes, as in the reference
+        for (const char b : symbol) scratch.ids.push_back(fallback_tokens_[static_cast<uint8_t>(b)]);
+        continue;
+      }
+    }
+    if (unk_ < 0) continue;
+    if (unk_waiting && !options_.fuse_unk) scratch.ids.push_back(unk_);
+    unk_waiting = true;
+  }
+  if (unk_waiting) scratch.ids.push_back(unk_);
+}
+
+void Bpe::merge(BpeScratch& scratch, std::vector<TokenId>& out) const {
+  if (scratch.ids.size() <= 1) {
+    out.insert(out.end(), scratch.ids.begin(), scratch.ids.end());
+  } else if (scratch.ids.size() <= kShortPiece) {
+    merge_short(scratch, out);
+  } else {
+    merge_long(scratch, out);
+  }
+}
+
+void Bpe::merge_short(BpeScratch& scratch, std::vector<TokenId>& out) const {
+  auto& ids = scratch.ids;
+  auto& ranks = scratch.ranks;
+  auto& merged = scratch.merged;
+  size_t n = ids.size();
+  ranks.resize(n);
+  merged.resize(n);
+  const auto look_up = [&](size_t i) {
+    const Slot* m = find_merge(ids[i], ids[i + 1]);
+    ranks[i] = m ? m->rank : kNoMerge;
+    if (m) merged[i] = m->result;
+  };
+  for (size_t i = 0; i + 1 < n; ++i) look_up(i);
+  while (n > 1) {
+    size_t best = 0;
+    for (size_t i = 1; i + 1 < n; ++i) {
+      if (ranks[i] < ranks[best]) best = i;
+    }
+    if (ranks[best] == kNoMerge) break;
+    ids[best] = merged[best];
+    const auto close = [&](auto& values) {
+      std::copy(values.begin() + static_cast<ptrdiff_t>(best) + 2, values.begin() + static_cast<ptrdiff_t>(n),
+                values.begin() + static_cast<ptrdiff_t>(best) + 1);
+    };
+    close(ids);
+    close(ranks);
+    close(merged);
+    --n;
+    if (best + 1 < n) look_up(best);
+    if (best > 0) look_up(best - 1);
+  }
+  out.insert(out.end(), ids.begin(), ids.begin() + static_cast<ptrdiff_t>(n));
+}
+
+void Bpe::merge_long(BpeScratch& scratch, std::vector<TokenId>& out) const {
+  struct Candidate {
+    uint64_t order;  // rank, then place
+    TokenId result;
+    bool operator>(const Candidate& other) const { return order > other.order; }
+  };
+  constexpr uint32_t kEnd = UINT32_MAX;
+  constexpr TokenId kGone = -1;
+  auto& ids = scratch.ids;
+  auto& next = scratch.next;
+  auto& previous = scratch.previous;
+  const size_t n = ids.size();
+  next.resize(n);
+  previous.resize(n);
+  std::vector<Candidate> found;
+  found.reserve(n);
+  const auto candidate = [&](uint32_t place, auto&& take) {
+    const Slot* m = find_merge(ids[place], ids[next[place]]);
+    if (m) take(Candidate{uint64_t{m->rank} << 32 | place, m->result});
+  };
+  for (uint32_t i = 0; i < n; ++i) {
+    next[i] = i + 1 < n ? i + 1 : kEnd;
+    previous[i] = i > 0 ? i - 1 : kEnd;
+    if (next[i] != kEnd) candidate(i, [&](Candidate c) { found.push_back(c); });
+  }
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue(std::greater<>{},
+                                                                               std::move(found));
+  const auto push = [&](Candidate c) { queue.push(c); };
+  while (!queue.empty()) {
+    const Candidate top = queue.top();
+    queue.pop();
+    const auto place = static_cast<uint32_t>(top.order);
+    if (ids[place] == kGone || next[place] == kEnd) continue;
+    const uint32_t right = next[place];
+    const Slot* m = find_merge(ids[place], ids[right]);
+    if (!m || m->result != top.result) continue;  // one of the two has changed since
+    ids[place] = m->result;
+    ids[right] = kGone;
+    next[place] = next[right];
+    if (next[place] != kEnd) {
+      previous[next[place]] = place;
+      candidate(place, push);
+    }
+    if (previous[place] != kEnd) candidate(previous[place], push);
+  }
+  for (uint32_t i = 0; i != kEnd; i = next[i]) out.push_back(ids[i]);
+}
+
+}  // namespace qwench

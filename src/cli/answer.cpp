@@ -1,0 +1,38 @@
+#include "cli/answer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/terminal.h"
+#include "text/tokenizer.h"
+
+namespace qwench::cli {
+namespace {
+
+// "<think>" and the whitespace after it are at most a few tokens, whatever the vocabulary.
+constexpr size_t kTail = 16;
+
+bool prompt_opens_reasoning(const Engine& engine, const std::vector<TokenId>& ids) {
+  const auto tokenizer = engine.tokenizer();
+  if (tokenizer == nullptr) return false;
+  const std::span<const TokenId> all(ids);
+  return opens_reasoning(tokenizer->decode(all.last(std::min(kTail, all.size())), false));
+}
+
+}  // namespace
+
+AnswerStyle answer_style(bool hide_reasoning) {
+  return {
+      .terminal = is_terminal(stdout), .colours = shows_colours(stdout), .hide_reasoning = hide_reasoning};
+}
+
+Result stream_answer(Engine& engine, const Request& request, AnswerStyle style, std::stop_token stop) {
+  AnswerPrinter printer(style, prompt_opens_reasoning(engine, request.ids));
+  std::vector<Result> results = engine.generate(
+      std::span(&request, 1), [&](const Delta& delta) { print(printer.push(delta.text)); }, std::move(stop));
+  print(printer.finish());
+  if (!printer.ends_line()) print("\n");
+  return std::move(results.front());
+}
+
+}  // namespace qwench::cli

@@ -1,0 +1,162 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cli/bandwidth.h"
+#include "cli/command_line.h"
+#include "cli/jsonl.h"
+#include "cli/model_flags.h"
+#include "cli/terminal.h"
+#include "core/memory.h"
+#include "qwench/engine.h"
+
+namespace qwench::cli {
+namespace {
+
+struct Options {
+  int prompt = 512;
+  int decode = 64;
+  int depth = 128;
+  int repeat = 3;
+  std::vector<int> batch = {1, 50};
+  bool json = false;
+};
+
+struct Row {
+  std::string test;
+  double tokens_per_second;
+  double bytes_per_second;  // of weights and cache read
+};
+
+Row measure_prefill(Engine& engine, const Options& options) {
+  double best = 0;
+  for (int i = 0; i < options.repeat; ++i) {
+    const double seconds = engine.time_forward(1, options.prompt, 0);
+    best = i == 0 ? seconds : std::min(best, seconds);
+  }
+  return {fmt::format("prefill {}", options.prompt), options.prompt / best, 0};
+}
+
+Row measure_decode(Engine& engine, const Options& options, int sequences) {
+  engine.time_forward(sequences, 1, options.depth);
+  // The best of several averages: a pause of the machine should not count, a slow token should.
+  double best = 0;
+  for (int i = 0; i < options.repeat; ++i) {
+    double total = 0;
+    for (int token = 0; token < options.decode; ++token)
+      total += engine.time_forward(sequences, 1, options.depth + token);
+    const double seconds = total / options.decode;
+    best = i == 0 ? seconds : std::min(best, seconds);
+  }
+  const ModelInfo& info = engine.info();
+  const double positions = sequences * (options.depth + (options.decode - 1) / 2.0);
+  const double bytes =
+      static_cast<double>(info.weight_bytes) + static_cast<double>(info.kv_bytes_per_token) * positions;
+  return {fmt::format("decode x{}", sequences), sequences / best, bytes / best};
+}
+
+void check(const Options& options) {
+  const auto at_least = [](const char* flag, int value, int low) {
+    if (value < low) throw UsageError(fmt::format("{} {}: expected {} or more", flag, value, low));
+  };
+  at_least("-p", options.prompt, 1);
+  at_least("-n", options.decode, 1);
+  at_least("--depth", options.depth, 0);
+  at_least("--repeat", options.repeat, 1);
+  for (const int sequences : options.batch) at_least("--batch", sequences, 1);
+}
+
+void print_row(const Row& row, double bandwidth) {
+  std::string line = fmt::format("{:<14} {:>10.1f} tok/s", row.test, row.tokens_per_second);
+  if (row.bytes_per_second > 0) {
+    line += fmt::format(" {:>8.2f} GB/s {:>6.1f} % of bandwidth", row.bytes_per_second / 1e9,
+                        100 * row.bytes_per_second / bandwidth);
+  }
+  print(line + "\n");
+}
+
+}  // namespace
+
+int bench_command(const Arguments& arguments) {
+  CommandLine line(
+      "bench",
+      "Measures prefill and decode speed, and the share of the memory bandwidth that decoding reaches.",
+      "  qwench bench ~/models/Qwen3-0.6B\n"
+      "  qwench bench model.gguf -p 1024 -n 128 --batch 1,8,50\n"
+      "  qwench bench model.gguf --json\n");
+  ModelFlags model;
+  Options options;
+  model.add_to(line.app(), ModelFlags::Default::none, true);
+  line.app()
+      .add_option("-p,--prompt-tokens", options.prompt, "tokens of the prefill test")
+      ->type_name("N")
+      ->check(whole_number())
+      ->capture_default_str();
+  line.app()
+      .add_option("-n,--decode-tokens", options.decode, "tokens of the decode test")
+      ->type_name("N")
+      ->check(whole_number())
+      ->capture_default_str();
+  line.app()
+      .add_option("--depth", options.depth, "positions that a sequence holds before it decodes")
+      ->type_name("N")
+      ->check(whole_number())
+      ->capture_default_str();
+  line.app()
+      .add_option("--batch", options.batch, "sequences that decode at once, one test each")
+      ->type_name("N,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->capture_default_str();
+  line.app()
+      .add_option("--repeat", options.repeat, "the best of so many is reported")
+      ->type_name("N")
+      ->check(whole_number())
+      ->capture_default_str();
+  line.app().add_flag("--json", options.json, "one JSON object on stdout");
+  if (!line.parse(arguments)) return 0;
+  check(options);
+  model.finish();
+
+  const std::unique_ptr<Engine> engine = model.load();
+  const ModelInfo& info = engine->info();
+  std::fputs((banner(info) + "\n").c_str(), stderr);
+  const double bandwidth = read_bandwidth(info.threads);
+  if (!options.json) {
+    print(fmt::format("{:<14} {:>10} weights, {} per token\n{:<14} {:>10.2f} GB/s by {} threads\n", "model",
+                      info.weight_type, short_bytes(static_cast<double>(info.weight_bytes)), "memory read",
+                      bandwidth / 1e9, info.threads));
+  }
+  std::vector<Row> rows;
+  const auto add = [&](Row row) {
+    if (!options.json) print_row(row, bandwidth);
+    rows.push_back(std::move(row));
+  };
+  add(measure_prefill(*engine, options));
+  for (const int sequences : options.batch) add(measure_decode(*engine, options, sequences));
+  if (options.json) {
+    Json tests = Json::array();
+    for (const Row& row : rows) {
+      Json test{{"test", row.test}, {"tokens_per_second", row.tokens_per_second}};
+      if (row.bytes_per_second > 0) {
+        test["bytes_per_second"] = row.bytes_per_second;
+        test["share_of_bandwidth"] = row.bytes_per_second / bandwidth;
+      }
+      tests.push_back(std::move(test));
+    }
+    print(to_line({{"model", info.name},
+                   {"weight_type", info.weight_type},
+                   {"threads", info.threads},
+                   {"read_bandwidth", bandwidth},
+                   {"weight_bytes", info.weight_bytes},
+                   {"tests", std::move(tests)},
+                   {"peak_memory", peak_memory()}}) +
+          "\n");
+  } else {
+    print(fmt::format("{:<14} {:>10}\n", "peak memory", short_bytes(static_cast<double>(peak_memory()))));
+  }
+  return 0;
+}
+
+}  // namespace qwench::cli

@@ -1,0 +1,90 @@
+#include "cli/chat_input.h"
+
+#include <fmt/format.h>
+
+#include "cli/command_line.h"
+#include "cli/jsonl.h"
+#include "qwench/error.h"
+
+namespace qwench::cli {
+namespace {
+
+[[noreturn]] void fail(std::string_view name, const Json& value, std::string_view expected) {
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("{}: found a JSON {}, expected {}", name, value.type_name(), expected));
+}
+
+Json read_list(std::string_view name, const Json& value, bool of_objects) {
+  if (!value.is_array()) fail(name, value, "an array");
+  for (size_t i = 0; of_objects && i < value.size(); ++i) {
+    if (!value[i].is_object()) fail(fmt::format("{}[{}]", name, i), value[i], "an object");
+  }
+  return value;
+}
+
+std::string read_string(std::string_view name, const Json& value) {
+  if (!value.is_string()) fail(name, value, "a string");
+  return value.get<std::string>();
+}
+
+}  // namespace
+
+bool read_chat_field(std::string_view name, const Json& value, ChatTemplateInput& input) {
+  const bool open = value.is_null();
+  if (name == "messages") {
+    input.messages = read_list(name, value, true);
+  } else if (name == "tools") {
+    if (!open) input.tools = read_list(name, value, false);
+  } else if (name == "documents") {
+    if (!open) input.documents = read_list(name, value, false);
+  } else if (name == "add_generation_prompt") {
+    if (open) return true;
+    if (!value.is_boolean()) fail(name, value, "true or false");
+    input.add_generation_prompt = value.get<bool>();
+  } else if (name == "kwargs") {
+    if (open) return true;
+    if (!value.is_object()) fail(name, value, "an object");
+    for (const auto& [key, variable] : value.items()) input.kwargs[key] = variable;
+  } else if (name == "bos_token") {
+    if (!open) input.bos_token = read_string(name, value);
+  } else if (name == "eos_token") {
+    if (!open) input.eos_token = read_string(name, value);
+  } else if (name == "now") {
+    if (!open) input.now = read_string(name, value);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void TemplateFlags::add_to(CLI::App& app) {
+  const std::string group = "Chat template";
+  app.add_flag("--think", think_, "ask for reasoning (enable_thinking in the template)")->group(group);
+  app.add_flag("--no-think", no_think_, "ask for an answer without reasoning")->group(group);
+  app.add_option("--kwargs", kwargs_text_, "further variables of the template, a JSON object")
+      ->type_name("JSON")
+      ->group(group);
+  app.add_option("--template-name", name_text_, "which of several templates that the model brings")
+      ->type_name("NAME")
+      ->group(group);
+}
+
+void TemplateFlags::finish() {
+  if (think_ && no_think_) throw UsageError("--think and --no-think exclude each other");
+  if (!kwargs_text_.empty()) {
+    try {
+      kwargs_ = parse_json(kwargs_text_, "--kwargs");
+    } catch (const Error& error) {
+      throw UsageError(error.what());
+    }
+    if (!kwargs_.is_object())
+      throw UsageError("--kwargs: expected a JSON object, e.g. '{\"enable_thinking\": false}'");
+  }
+  if (think_ || no_think_) {
+    thinking_ = think_;
+    kwargs_["enable_thinking"] = think_;
+  }
+  if (!name_text_.empty()) name_ = name_text_;
+}
+
+}  // namespace qwench::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/json.h"
+#include "text/chat_template.h"
+
+namespace qwench::cli {
+
+/// Reads one field of a line into what a template renders: "messages", "tools", "documents",
+/// "add_generation_prompt", "kwargs" (over those already there), "bos_token", "eos_token" or "now". False
+/// when `name` is none of them. Throws Error (invalid_argument) that names the field.
+bool read_chat_field(std::string_view name, const Json& value, ChatTemplateInput& input);
+
+/// Flags about the template and its variables.
+class TemplateFlags {
+ public:
+  void add_to(CLI::App& app);
+  /// To be called once after parsing. Throws UsageError.
+  void finish();
+  const Json& kwargs() const { return kwargs_; }  ///< {"enable_thinking": ...} and --kwargs
+  const std::optional<std::string>& name() const { return name_; }
+  const std::optional<bool>& thinking() const { return thinking_; }
+  bool given() const { return name_ || !kwargs_.empty(); }
+
+ private:
+  bool think_ = false;
+  bool no_think_ = false;
+  std::string kwargs_text_;
+  std::string name_text_;
+  std::optional<std::string> name_;
+  std::optional<bool> thinking_;
+  Json kwargs_ = Json::object();
+};
+
+}  // namespace qwench::cli

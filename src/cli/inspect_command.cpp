@@ -1,0 +1,25 @@
+#include <fmt/format.h>
+
+#include "cli/command_line.h"
+#include "cli/inspect.h"
+#include "cli/terminal.h"
+
+namespace qwench::cli {
+
+int inspect_command(const Arguments& arguments) {
+  CommandLine line("inspect",
+                   "Checks a model's files as a load does: a checkpoint folder, a .gguf, a .safetensors or a "
+                   "tokenizer.json. "
+                   "Answers with one sentence, and exit code 1 when they are not sound.",
+                   "  qwench inspect --check ~/models/Qwen3-0.6B\n"
+                   "  qwench inspect --check model.gguf\n");
+  std::string path;
+  bool check = false;
+  line.app().add_option("PATH", path, "what to check")->required();
+  line.app().add_flag("--check", check, "check the files; the only view there is so far")->required();
+  if (!line.parse(arguments)) return 0;
+  print(printable(check_path(path).summary) + "\n");
+  return 0;
+}
+
+}  // namespace qwench::cli

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cli/text_source.h"
+#include "qwench/engine.h"
+
+namespace qwench::cli {
+
+/// Which model, and how it is loaded.
+class ModelFlags {
+ public:
+  enum class Default {
+    none,      ///< a model must be named
+    optional,  ///< without one, path() is empty
+    search,    ///< QWEN3_MODEL_PATH, ~/huggingface/Qwen3-0.6B, the model that ./dev fetch-models keeps
+  };
+
+  /// Adds the positional MODEL and -m; with `loads`, the flags about loading too.
+  void add_to(CLI::App& app, Default fallback, bool loads);
+  /// To be called once after parsing. With -m, the first positional is the text's, or with `ids` its first
+  /// word. Throws UsageError, Error (not_found).
+  void finish(TextSource* text = nullptr, bool ids = false);
+
+  const std::filesystem::path& path() const { return path_; }
+  bool verbose() const { return verbose_; }
+  const EngineOptions& options() const { return options_; }
+
+  /// Loads, with a progress line on a terminal.
+  std::unique_ptr<Engine> load() const;
+
+ private:
+  Default fallback_ = Default::none;
+  std::string positional_;
+  std::string named_;
+  std::string dtype_;
+  std::string kv_dtype_;
+  bool verbose_ = false;
+  EngineOptions options_;
+  std::filesystem::path path_;
+};
+
+/// "qwench: Qwen3-0.6B | qwen3, 596 M parameters | bf16 | CPU (AVX2), 8 threads | context 40960"
+std::string banner(const ModelInfo& info);
+
+/// "1.5 B", "135 M"
+std::string short_number(double number);
+
+/// "1.2 GB", "180 MB"
+std::string short_bytes(double bytes);
+
+}  // namespace qwench::cli

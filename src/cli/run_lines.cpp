@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "cli/interrupt.h"
+#include "cli/jsonl.h"
+#include "cli/run_options.h"
+#include "cli/statistics.h"
+#include "cli/terminal.h"
+#include "engine/sampling_options.h"
+
+namespace qwench::cli {
+namespace {
+
+[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+/// A line's request; its settings go before the flags'. Throws Error.
+Request read_request(const Engine& engine, const Json& line, const RunOptions& options) {
+  Request request;
+  SamplingOptions sampling;
+  ChatTemplateInput chat;
+  chat.add_generation_prompt = true;
+  chat.kwargs = options.templates.kwargs();
+  request.stop = options.sampling.stop();
+  request.logprobs = options.logprobs;
+  bool chat_fields = false;
+  for (const auto& [name, value] : line.items()) {
+    if (name == "prompt" || name == "ids") continue;
+    if (name == "logprobs") {
+      request.logprobs.reset();
+      if (!value.is_null()) request.logprobs = int_field(line, "logprobs", 0, 20);
+    } else if (name == "skip_special") {
+      request.skip_special_tokens = bool_field(line, "skip_special", true);
+    } else if (read_chat_field(name, value, chat)) {
+      chat_fields = true;
+    } else if (!read_sampling_field(name, value, sampling) && !read_stop_field(name, value, request.stop)) {
+      fail(fmt::format("the field \"{}\" is not known here", printable(name.substr(0, 60))));
+    }
+  }
+  request.sampling = sampling.over(options.sampling.sampling());
+
+  const bool prompt = find(line, "prompt") != nullptr;
+  const bool messages = find(line, "messages") != nullptr;
+  const bool ids = find(line, "ids") != nullptr;
+  if (prompt + messages + ids != 1) fail("a line needs exactly one of \"prompt\", \"messages\" and \"ids\"");
+  if (chat_fields && !messages) fail("fields of the chat template need \"messages\"");
+  if (prompt) {
+    request.ids = engine.encode(string_field(line, "prompt"));
+  } else if (messages) {
+    request.ids = engine.encode_chat(chat, options.templates.name());
+  } else {
+    request.ids = ids_field(line, "ids");
+  }
+  engine.check(request);
+  return request;
+}
+
+}  // namespace
+
+Json to_json(const Result& result, bool logprobs) {
+  Json object{{"text", result.text ? Json(*result.text) : Json(nullptr)},
+              {"ids", result.ids},
+              {"finish_reason", name(result.finish_reason)},
+              {"usage",
+               {{"prompt_tokens", result.usage.prompt_tokens},
+                {"completion_tokens", result.usage.completion_tokens},
+                {"total_tokens", result.usage.prompt_tokens + result.usage.completion_tokens}}}};
+  if (!logprobs) return object;
+  Json& list = object["logprobs"] = Json::array();
+  for (const TokenLogprob& token : result.logprobs) {
+    Json top = Json::array();
+    for (const auto& [id, logprob] : token.top) top.push_back({id, logprob});
+    list.push_back({{"id", token.id}, {"logprob", token.logprob}, {"top", std::move(top)}});
+  }
+  return object;
+}
+
+int run_lines(Engine& engine, const RunOptions& options) {
+  std::vector<Json> answers;
+  std::vector<Request> requests;
+  std::vector<size_t> places;  // of the requests, among the answers
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    try {
+      requests.push_back(read_request(engine, parse_line(line, answers.size() + 1), options));
+      places.push_back(answers.size());
+      answers.emplace_back();
+    } catch (const Error& error) {
+      answers.push_back(error_line(error.what()));
+    }
+  }
+  const Interrupt interrupt(Interrupt::Second::ends_program);
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<Result> results = engine.generate(requests, {}, interrupt.token());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  for (size_t i = 0; i < results.size(); ++i) {
+    const bool failed = results[i].finish_reason == FinishReason::error;
+    answers[places[i]] =
+        failed ? error_line(results[i].error) : to_json(results[i], requests[i].logprobs.has_value());
+  }
+  for (const Json& answer : answers) print(to_line(answer) + "\n");
+  if (!options.quiet) std::fputs((batch_statistics(results, seconds) + "\n").c_str(), stderr);
+  return interrupt.happened() ? kInterruptedExitCode : 0;
+}
+
+}  // namespace qwench::cli

@@ -1,0 +1,52 @@
+#include "cli/run_options.h"
+
+#include <fmt/format.h>
+
+#include "cli/command_line.h"
+
+namespace qwench::cli {
+
+void RunOptions::add_to(CLI::App& app) {
+  model.add_to(app, ModelFlags::Default::search, true);
+  source.add_to(app, "PROMPT", "what to answer");
+  app.add_option("--system", system, "a system message before the prompt")->type_name("TEXT");
+  app.add_flag("--raw", raw, "send the prompt as it is, without the model's chat template");
+  app.add_flag("--hide-thinking", hide_thinking, "do not show reasoning (<think> blocks)");
+  app.add_flag("--json", json, "one JSON object on stdout instead of streamed text");
+  app.add_flag("--jsonl", jsonl,
+               "lines of {\"prompt\" | \"messages\" | \"ids\", ...} on standard input, answered in one "
+               "batch: see docs/cli.md");
+  app.add_option("--logprobs", logprobs,
+                 "with --json, --jsonl: log-probabilities and so many alternatives, 0 to 20")
+      ->type_name("N")
+      ->check(whole_number());
+  app.add_flag("-q,--quiet", quiet, "nothing but errors on stderr");
+  templates.add_to(app);
+  sampling.add_to(app);
+}
+
+void RunOptions::finish() {
+  sampling.finish();
+  templates.finish();
+  model.finish(&source);
+  const auto exclude = [](bool a, bool b, const char* message) {
+    if (a && b) throw UsageError(message);
+  };
+  exclude(jsonl, source.given(), "--jsonl reads lines from standard input; give no prompt");
+  exclude(jsonl, json, "--json and --jsonl exclude each other");
+  exclude(
+      jsonl, raw,
+      "--raw does not go with --jsonl: \"prompt\" is sent as it is, \"messages\" go through the template");
+  exclude(jsonl, !system.empty(),
+          "--system does not go with --jsonl: put a system message into \"messages\"");
+  exclude(jsonl || json, hide_thinking, "--hide-thinking is for text; JSON holds all of it");
+  exclude(raw, !system.empty(), "--raw uses no chat template, so --system has no place");
+  exclude(raw, templates.given(),
+          "--raw uses no chat template, so --think, --no-think, --kwargs and --template-name mean nothing");
+  exclude(model.verbose(), quiet, "--verbose and --quiet exclude each other");
+  exclude(!json && !jsonl, logprobs.has_value(), "--logprobs needs --json or --jsonl");
+  if (logprobs && (*logprobs < 0 || *logprobs > 20))
+    throw UsageError(fmt::format("--logprobs {}: expected 0 to 20", *logprobs));
+}
+
+}  // namespace qwench::cli

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/chat_input.h"
+#include "cli/model_flags.h"
+#include "cli/sampling_flags.h"
+#include "cli/text_source.h"
+
+namespace qwench::cli {
+
+/// The command line of `qwench run`.
+struct RunOptions {
+  ModelFlags model;
+  TextSource source;
+  SamplingFlags sampling;
+  TemplateFlags templates;
+  std::string system;
+  bool raw = false;
+  bool json = false;
+  bool jsonl = false;
+  bool hide_thinking = false;
+  bool quiet = false;
+  std::optional<int> logprobs;
+
+  void add_to(CLI::App& app);
+  /// To be called once after parsing: contradictions are found before a model is loaded. Throws UsageError,
+  /// Error.
+  void finish();
+};
+
+/// Answers the lines of standard input in one batch; returns the exit code.
+int run_lines(Engine& engine, const RunOptions& options);
+
+/// {"text", "ids", "finish_reason", "usage", "logprobs"?}
+Json to_json(const Result& result, bool logprobs);
+
+}  // namespace qwench::cli

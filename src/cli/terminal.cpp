@@ -1,0 +1,96 @@
+#include "cli/terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "core/utf8.h"
+
+namespace qwench::cli {
+namespace {
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
+
+}  // namespace
+
+bool is_terminal(FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
+
+bool shows_colours(FILE* stream) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return is_terminal(stream) && (no_colour == nullptr || *no_colour == '\0') &&
+         (term == nullptr || std::string_view(term) != "dumb");
+}
+
+std::string styled(std::string_view text, std::string_view style, bool on) {
+  return on ? fmt::format("{}{}{}", style, text, kReset) : std::string(text);
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Char c = decode_utf8(text);
+    const std::string_view bytes = text.substr(0, static_cast<size_t>(c.length));
+    if (c.valid && c.code == '\n') {
+      out += "\\n";
+    } else if (c.valid && c.code == '\t') {
+      out += "\\t";
+    } else if (c.valid && !is_control(c.code)) {
+      out += bytes;
+    } else {
+      for (const char byte : bytes) out += fmt::format("\\x{:02X}", static_cast<uint8_t>(byte));
+    }
+    text.remove_prefix(bytes.size());
+  }
+  return out;
+}
+
+std::string harmless(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Utf8Char c = decode_utf8(text);
+    if (c.code == '\n' || c.code == '\t' || !is_control(c.code)) {
+      append_utf8(out, c.code);
+    } else {
+      append_utf8(out, c.code < 0x20 ? 0x2400 + c.code : c.code == 0x7F ? U'\u2421' : kReplacementCharacter);
+    }
+    text.remove_prefix(static_cast<size_t>(c.length));
+  }
+  return out;
+}
+
+void print_error(std::string_view message) {
+  std::fflush(stdout);
+  const std::string line = fmt::format("qwench: {}\n", printable(message));
+  std::fputs(line.c_str(), stderr);
+}
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+ProgressLine::ProgressLine() : enabled_(is_terminal(stderr)), start_(now()) {}
+
+void ProgressLine::update(std::string_view what, double share) {
+  if (!enabled_ || now() - start_ < 1.0) return;
+  const int percent = static_cast<int>(100 * share);
+  if (percent == percent_) return;
+  percent_ = percent;
+  shown_ = true;
+  std::fputs(fmt::format("\r{} {} %\x1b[K", what, percent).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+void ProgressLine::clear() {
+  if (shown_) std::fputs("\r\x1b[K", stderr);
+  shown_ = false;
+}
+
+}  // namespace qwench::cli

@@ -1,0 +1,50 @@
+#include "cli/text_source.h"
+
+#include <fmt/format.h>
+
+#include <iostream>
+#include <iterator>
+
+#include "cli/command_line.h"
+#include "cli/terminal.h"
+#include "core/mapped_file.h"
+#include "core/utf8.h"
+#include "qwench/error.h"
+
+namespace qwench::cli {
+namespace {
+
+constexpr size_t kLargestText = size_t{1} << 30;
+
+std::string read_stdin() {
+  if (is_terminal(stdin)) std::fputs("qwench: reading from the terminal; Ctrl-D ends the text\n", stderr);
+  return {std::istreambuf_iterator<char>(std::cin), {}};
+}
+
+}  // namespace
+
+void TextSource::add_to(CLI::App& app, const std::string& positional, const std::string& what) {
+  positional_option_ =
+      app.add_option(positional, positional_text_, what + "; read from standard input when absent");
+  flag_option_ = app.add_option("-p,--prompt", flag_text_, "the same, by flag")->type_name(positional);
+  app.add_option("-f,--file", file_, "the same, from a file; - is standard input")->type_name("FILE");
+}
+
+void TextSource::finish() {
+  if (positional_option_->count() > 0) positional_ = positional_text_;
+  if (flag_option_->count() > 0) flag_ = flag_text_;
+}
+
+std::string TextSource::read(bool drop_last_newline) const {
+  if (positional_.has_value() + flag_.has_value() + !file_.empty() > 1) {
+    throw UsageError("the text is given more than once; give it as an argument, by -p or by -f");
+  }
+  if (positional_) return to_valid_utf8(*positional_);
+  if (flag_) return to_valid_utf8(*flag_);
+  std::string text = file_.empty() || file_ == "-" ? read_stdin() : read_text_file(file_, kLargestText);
+  if (drop_last_newline && text.ends_with('\n')) text.pop_back();
+  if (drop_last_newline && text.ends_with('\r')) text.pop_back();
+  return to_valid_utf8(text);
+}
+
+}  // namespace qwench::cli

@@ -1,22 +1,23 @@
 """The documentation is run: every command line in it, and every link inside it.
 
-Convention: a fenced block marked sh holds commands, one a line (a backslash continues it); each is run with a small model
-in the place of MODEL. A block marked console is a transcript and is only looked at.
+Convention: in a fenced block a line that begins with "./dev", "qwench", "echo" or "$ " is a command (a block marked sh holds
+nothing else). It is run with a small model in the place of MODEL and of paths such as ~/models/Qwen3-0.6B or model.gguf. What
+stands below a "$ " line is its output, which is compared where it does not depend on the model's weights.
 """
 import glob
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 import unittest
 
-from support import BINARY, ROOT, SANITIZED, SMOLLM2, TestCase, fetched
+from support import BINARY, ROOT, SANITIZED, SMOLLM2, TestCase, fetched, tokenizer
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/*.md", root_dir=ROOT))]
+COMMAND = re.compile(r"^(\$ )?(\./dev|qwench|echo|git diff \| qwench)\b")
 # Commands of other programs, which a page may show but a test must not run.
-FOREIGN = ("git ", "cd ", "sudo ", "cmake ", "ctest ", "ninja ", "export ", "perf ", "clang")
-MODEL_WORDS = re.compile(r"\bMODEL\b|~/models/[\w.-]+|~/huggingface/[\w.-]+")
+FOREIGN = re.compile(r"^(\$ )?(git clone|cd|sudo|cmake|ctest|ninja|export|clang)")
+MODEL_WORDS = re.compile(r"\bMODEL\b|~/models/[\w.-]+|~/huggingface/[\w.-]+|\bmodel\.gguf\b")
 
 
 def read(page):
@@ -24,34 +25,35 @@ def read(page):
         return f.read()
 
 
-def blocks(text, language):
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-
-
 def commands(text):
-    """Joined lines of a block: a quoted text or a backslash at the end goes on in the next line."""
-    for block in blocks(text, "sh"):
-        line = ""
-        for part in block.splitlines():
-            line = f"{line}\n{part}" if line else part
-            if line.endswith("\\"):
-                continue
-            if line.count("'") % 2 and "<<" not in line:
-                continue
-            if line.strip() and not line.lstrip().startswith("#"):
-                yield line.removeprefix("$ ")
-            line = ""
+    """(command, expected output) of every fenced block; the output is "" where the page shows none."""
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        found = []
+        for line in block.splitlines():
+            if found and found[-1][0].endswith("\\"):
+                found[-1][0] = f"{found[-1][0]}\n{line}"
+            elif COMMAND.match(line) or FOREIGN.match(line):
+                found.append([line, []])
+            elif found and found[-1][0].startswith("$ "):
+                found[-1][1].append(line)
+            elif language == "sh" and line.strip() and not line.startswith("#"):
+                raise AssertionError(f"not known how to test this line: {line}")
+        for line, output in found:
+            yield line.removeprefix("$ "), "\n".join(output)
 
 
 class Documentation(TestCase):
     def run_line(self, line, folder):
         environment = {**os.environ, "PATH": os.path.dirname(BINARY) + os.pathsep + os.environ["PATH"],
                        "MODEL_PATH": fetched(SMOLLM2)}
-        line = re.sub(r"^\./dev run\b", "qwench run", line)
-        if line.startswith("qwench run ") and "MODEL" not in line and "--model" not in line and "-m " not in line:
-            line = line.replace("qwench run ", 'qwench run -m "$MODEL_PATH" ', 1)
+        if "qwench tokenize" in line:
+            environment["MODEL_PATH"] = tokenizer("qwen3")
+        line = re.sub(r"^\./dev run\b", "qwench run", line).replace("git diff", "echo '+ a line'")
+        line = re.sub(r"\[(-[^]]*)\]", r"\1", line)  # a synopsis: with all of its options
         line = MODEL_WORDS.sub('"$MODEL_PATH"', line)
-        if "--jsonl" not in line and not re.search(r" -n ", line):
+        if "qwench run" in line and "MODEL_PATH" not in line:
+            line = line.replace("qwench run", 'qwench run -m "$MODEL_PATH"', 1)
+        if "--jsonl" not in line and " -n " not in line:
             line = re.sub(r"\bqwench (run|chat) (?!--help)", r"qwench \1 -n 8 ", line)
         return subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=folder, env=environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
@@ -66,43 +68,56 @@ class Documentation(TestCase):
         self.assertEqual(done.returncode, 0, line)
         for word in words[2:]:
             if word.startswith("--") and word != "--help":
-                self.assertIn(word.split("=")[0], done.stdout + "--benchmark_filter", line)
+                self.assertIn(word.split("=")[0], done.stdout, line)
 
     @unittest.skipIf(SANITIZED, "the plain build runs the same lines")
     def test_every_command_works(self):
         count = 0
         with tempfile.TemporaryDirectory() as folder:
+            for name, content in (("chapter.txt", "Call me Ishmael. Some years ago, never mind how long.\n"),
+                                  ("my.jinja", "{{ messages[0].content }}"),
+                                  ("requests.jsonl", '{"messages": [{"role": "user", "content": "Hi"}]}\n')):
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                    f.write(content)
             for page in PAGES:
-                for line in commands(read(page)):
+                for line, output in commands(read(page)):
                     with self.subTest(f"{page}: {line}"):
                         count += 1
-                        if line.startswith(FOREIGN):
-                            self.assertIsNotNone(shutil.which("bash"))
-                        elif line.startswith("./dev") and not line.startswith("./dev run"):
+                        if FOREIGN.match(line) or "COMMAND" in line:
+                            continue
+                        if line.startswith("./dev") and not line.startswith("./dev run"):
                             self.check_dev_line(line)
-                        else:
-                            done = self.run_line(line, folder)
-                            self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+                            continue
+                        done = self.run_line(line, folder)
+                        self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+                        if output and "qwench tokenize" in line:
+                            self.assertEqual(done.stdout.rstrip("\n"), output)
         print(f"documentation: {count} command lines")
-        self.assertGreater(count, 10)
+        self.assertGreater(count, 15)
 
     def test_links_lead_somewhere(self):
         count = 0
         for page in PAGES:
             for target in re.findall(r"\]\(([^)\s]+)\)", read(page)):
-                if "://" in target or target.startswith("#"):
+                if "://" in target:
                     continue
+                file, _, anchor = target.partition("#")
+                path = os.path.join(os.path.dirname(page), file) if file else page
                 with self.subTest(f"{page}: {target}"):
-                    path = os.path.join(ROOT, os.path.dirname(page), target.split("#")[0])
-                    self.assertTrue(os.path.exists(path), path)
+                    self.assertTrue(os.path.exists(os.path.join(ROOT, path)), path)
+                    if anchor:
+                        headings = [re.sub(r"[^\w -]", "", h.lower()).strip().replace(" ", "-")
+                                    for h in re.findall(r"^#+ (.*)$", read(path), re.MULTILINE)]
+                        self.assertIn(anchor, headings)
                 count += 1
         self.assertGreater(count, 3)
 
-    def test_paths_named_in_the_architecture_exist(self):
-        for path in re.findall(r"`((?:src|include|tests|tools|docs|bench|fuzz|cmake)/[\w./-]+)`",
-                               read("docs/architecture.md")):
-            with self.subTest(path):
-                self.assertTrue(os.path.exists(os.path.join(ROOT, path)), path)
+    def test_paths_named_in_the_documentation_exist(self):
+        for page in PAGES:
+            for path in re.findall(r"`((?:src|include|tests|tools|docs|bench|fuzz|cmake)/[\w./-]+)`", read(page)):
+                if "NAME" not in path:
+                    with self.subTest(f"{page}: {path}"):
+                        self.assertTrue(os.path.exists(os.path.join(ROOT, path)), path)
 
 
 if __name__ == "__main__":

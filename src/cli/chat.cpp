@@ -71,7 +71,7 @@ class Chat {
           continue;
         case LineEditor::Outcome::line:
           editor_.remember(line);
-          if (lines.add(line)) {
+          if (lines.add(line, editor_.paste_goes_on())) {
             message = lines.take();
             return true;
           }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+
 #include "cli/command_line.h"
 #include "cli/jsonl.h"
 #include "qwench/error.h"
@@ -27,6 +29,32 @@ std::string read_string(std::string_view name, const Json& value) {
   return value.get<std::string>();
 }
 
+/// "2025-03-07", "2025-03-07T14:05", "2025-03-07 14:05:09", "2025-03-07T14:05:09.123456"
+LocalTime read_time(std::string_view name, const std::string& text) {
+  // Digits where the shape has 0, and its own characters elsewhere.
+  constexpr std::string_view kShape = "0000-00-00T00:00:00.000000";
+  bool ok = text.size() == 10 || text.size() == 16 || text.size() == 19 ||
+            (text.size() > 20 && text.size() <= kShape.size());
+  for (size_t i = 0; ok && i < text.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    ok = kShape[i] == '0' ? digit : text[i] == kShape[i] || (kShape[i] == 'T' && text[i] == ' ');
+  }
+  std::string digits = ok ? text : "";
+  digits.resize(kShape.size(), '0');
+  const auto number = [&](size_t at, size_t length) { return std::stoi(digits.substr(at, length)); };
+  const std::chrono::year_month_day date{std::chrono::year(number(0, 4)),
+                                         std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                         std::chrono::day(static_cast<unsigned>(number(8, 2)))};
+  if (!ok || !date.ok() || number(11, 2) > 23 || number(14, 2) > 59 || number(17, 2) > 59) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{}: found \"{}\", expected an ISO time without a zone, e.g. 2025-03-07T14:05:09",
+                            name, text.substr(0, 40)));
+  }
+  return std::chrono::local_days(date) + std::chrono::hours(number(11, 2)) +
+         std::chrono::minutes(number(14, 2)) + std::chrono::seconds(number(17, 2)) +
+         std::chrono::microseconds(number(20, 6));
+}
+
 }  // namespace
 
 bool read_chat_field(std::string_view name, const Json& value, ChatTemplateInput& input) {
@@ -50,7 +78,7 @@ bool read_chat_field(std::string_view name, const Json& value, ChatTemplateInput
   } else if (name == "eos_token") {
     if (!open) input.eos_token = read_string(name, value);
   } else if (name == "now") {
-    if (!open) input.now = read_string(name, value);
+    if (!open) input.now = read_time(name, read_string(name, value));
   } else {
     return false;
   }

@@ -20,6 +20,7 @@ namespace qwench::cli {
 namespace {
 
 constexpr int kHistoryLines = 1000;
+constexpr int kFollows = 50;  // ms: the bytes of one key or character come together
 
 // Signals reach the reading loop through a pipe, so that none falls between a check and a read.
 int signal_pipe[2] = {-1, -1};
@@ -64,8 +65,8 @@ class LineEditor::Terminal {
   Terminal() {
     use_utf8_locale();
     if (::pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) signal_pipe[0] = signal_pipe[1] = -1;
-    FILE* screen = is_terminal(stdout) ? stdout : stderr;
-    editor_ = el_init("qwench", stdin, screen, stderr);
+    screen_ = is_terminal(stdout) ? stdout : stderr;
+    editor_ = el_init("qwench", stdin, screen_, stderr);
     history_ = history_init();
     HistEvent event;
     history(history_, &event, H_SETSIZE, kHistoryLines);
@@ -92,9 +93,11 @@ class LineEditor::Terminal {
   Outcome read(const std::string& prompt, std::string& line) {
     const SignalScope signals;
     prompt_ = prompt;
-    interrupted_ = false;
+    interrupted_ = paste_goes_on_ = false;
     int count = 0;
+    bracketed_paste(true);
     const char* text = el_gets(editor_, &count);
+    bracketed_paste(false);
     if (text == nullptr || count <= 0) {
       el_reset(editor_);
       print("\n");
@@ -104,6 +107,8 @@ class LineEditor::Terminal {
     while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();
     return Outcome::line;
   }
+
+  bool paste_goes_on() const { return paste_goes_on_; }
 
   void remember(const std::string& line) {
     HistEvent event;
@@ -123,44 +128,95 @@ class LineEditor::Terminal {
 
   /// 1 with a character, 0 at the end of input, -1 when interrupted.
   int next(wchar_t& out) {
-    std::string bytes;
-    do {
-      char byte = 0;
-      const int got = next_byte(byte);
-      if (got <= 0) return got;
-      bytes.push_back(byte);
-    } while (incomplete_utf8_suffix(bytes) > 0);
-    out = static_cast<wchar_t>(decode_utf8(bytes).code);
-    return 1;
+    while (true) {
+      if (ahead_.empty()) {
+        const int got = read_more(-1);
+        if (got <= 0) return got;
+      }
+      if (ahead_[0] == '\x1b' && (starts_with("\x1b[200~") || starts_with("\x1b[201~"))) {
+        pasting_ = ahead_[4] == '0';
+        ahead_.erase(0, 6);
+        continue;
+      }
+      // The rest of a character follows at once, or never.
+      while (incomplete_utf8_suffix(ahead_) == static_cast<int>(ahead_.size()) && read_more(kFollows) > 0) {
+      }
+      const Utf8Char c = decode_utf8(ahead_);
+      ahead_.erase(0, static_cast<size_t>(c.length));
+      out = static_cast<wchar_t>(c.code);
+      if (!pasting_ || c.code >= 0x20) return 1;
+      if (c.code == '\t') {
+        out = L' ';
+        return 1;
+      }
+      if (c.code == '\n' || c.code == '\r') {
+        out = L'\n';
+        paste_goes_on_ = true;
+        return 1;
+      }
+      // Other control characters of a paste are no commands to the editor.
+    }
   }
 
-  int next_byte(char& byte) {
+  /// Reads ahead as far as it takes to tell.
+  bool starts_with(std::string_view sequence) {
+    while (ahead_.size() < sequence.size() && sequence.starts_with(ahead_)) {
+      if (read_more(kFollows) <= 0) return false;
+    }
+    return std::string_view(ahead_).starts_with(sequence);
+  }
+
+  /// Appends what there is to ahead_: 1, 0 at the end of input, -1 when interrupted or nothing came within
+  /// `milliseconds` (-1: without end).
+  int read_more(int milliseconds) {
     while (true) {
       pollfd watched[2] = {{STDIN_FILENO, POLLIN, 0}, {signal_pipe[0], POLLIN, 0}};
-      if (::poll(watched, 2, -1) < 0 && errno != EINTR) return -1;
-      char signal = 0;
-      while (::read(signal_pipe[0], &signal, 1) == 1) {
-        if (signal == 'i') {
-          interrupted_ = true;
-          return -1;
-        }
-        if (signal == 'w') el_resize(editor_);
-        if (signal == 'c') {
-          el_set(editor_, EL_PREP_TERM, 1);
-          el_set(editor_, EL_REFRESH);
-        }
-      }
-      if ((watched[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
-      const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
-      if (got >= 0) return static_cast<int>(got);
+      const int ready = ::poll(watched, 2, milliseconds);
+      if (ready == 0 || (ready < 0 && errno != EINTR)) return -1;
+      if (ready > 0 && (watched[1].revents & POLLIN) != 0 && !obey_signals()) return -1;
+      if (ready < 0 || (watched[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
+      char bytes[4096];
+      const ssize_t got = ::read(STDIN_FILENO, bytes, sizeof(bytes));
+      if (got > 0) ahead_.append(bytes, static_cast<size_t>(got));
+      if (got >= 0) return got > 0 ? 1 : 0;
       if (errno != EINTR && errno != EAGAIN) return -1;
     }
   }
 
+  /// False when Ctrl-C was among them.
+  bool obey_signals() {
+    char signal = 0;
+    while (::read(signal_pipe[0], &signal, 1) == 1) {
+      if (signal == 'i') {
+        interrupted_ = true;
+        pasting_ = false;
+        ahead_.clear();
+        return false;
+      }
+      if (signal == 'w') el_resize(editor_);
+      if (signal == 'c') {
+        el_set(editor_, EL_PREP_TERM, 1);
+        el_set(editor_, EL_REFRESH);
+      }
+    }
+    return true;
+  }
+
+  /// Asks the terminal to put ESC [200~ and ESC [201~ around what is pasted, so that its newlines do not
+  /// submit it.
+  void bracketed_paste(bool on) {
+    std::fputs(on ? "\x1b[?2004h" : "\x1b[?2004l", screen_);
+    std::fflush(screen_);
+  }
+
+  FILE* screen_ = nullptr;
   EditLine* editor_ = nullptr;
   History* history_ = nullptr;
   std::string prompt_;
+  std::string ahead_;  // bytes read and not yet given out
   bool interrupted_ = false;
+  bool pasting_ = false;
+  bool paste_goes_on_ = false;
 };
 
 LineEditor::LineEditor() {
@@ -173,6 +229,8 @@ LineEditor::Outcome LineEditor::read(const std::string& prompt, std::string& lin
   if (terminal_) return terminal_->read(prompt, line);
   return std::getline(std::cin, line) ? Outcome::line : Outcome::end;
 }
+
+bool LineEditor::paste_goes_on() const { return terminal_ && terminal_->paste_goes_on(); }
 
 void LineEditor::remember(const std::string& line) {
   if (terminal_ && !line.empty()) terminal_->remember(line);

@@ -17,6 +17,8 @@ class LineEditor {
 
   /// The next line, without its newline. `interrupted`: Ctrl-C was pressed and what was typed is dropped.
   Outcome read(const std::string& prompt, std::string& line);
+  /// The line just read was ended by a newline inside of pasted text: more of the paste follows.
+  bool paste_goes_on() const;
   void remember(const std::string& line);  ///< for the arrow keys
   bool interactive() const { return terminal_ != nullptr; }
 

@@ -8,7 +8,7 @@ namespace {
 constexpr std::string_view kQuotes = "\"\"\"";
 }
 
-bool MultiLine::add(std::string line) {
+bool MultiLine::add(std::string line, bool goes_on) {
   const bool first = !std::exchange(started_, true);
   if (first && line.starts_with(kQuotes)) {
     quoted_ = true;
@@ -27,10 +27,14 @@ bool MultiLine::add(std::string line) {
     if (!closed) text_ += '\n';
     return closed;
   }
-  const bool continued = line.ends_with('\\');
-  if (continued) line.back() = '\n';
+  if (goes_on) {
+    line += '\n';
+  } else if (line.ends_with('\\')) {
+    line.back() = '\n';
+    goes_on = true;
+  }
   text_ += line;
-  return !continued;
+  return !goes_on;
 }
 
 std::string MultiLine::take() {

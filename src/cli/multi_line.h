@@ -8,8 +8,9 @@ namespace qwench::cli {
 /// for the last.
 class MultiLine {
  public:
-  /// Takes the next line; true when the message is complete.
-  bool add(std::string line);
+  /// Takes the next line; true when the message is complete. `goes_on`: the line is part of a paste and not
+  /// the last.
+  bool add(std::string line, bool goes_on = false);
   bool open() const { return started_; }
   /// The message, and a fresh start.
   std::string take();

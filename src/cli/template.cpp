@@ -33,7 +33,11 @@ class Renderer {
 
   RenderedPrompt render(ChatTemplateInput input) const {
     if (!file_template_) return text_->render(std::move(input), name_);
-    if (text_) text_->fill_tokens(input);
+    if (text_ && text_->tokenizer()) {
+      const Tokenizer& tokenizer = *text_->tokenizer();
+      if (!input.bos_token && tokenizer.bos()) input.bos_token = tokenizer.token_text(*tokenizer.bos());
+      if (!input.eos_token && tokenizer.eos()) input.eos_token = tokenizer.token_text(*tokenizer.eos());
+    }
     return file_template_->render(input);
   }
 
@@ -41,7 +45,7 @@ class Renderer {
 
  private:
   std::optional<ModelText> text_;
-  std::shared_ptr<const ChatTemplate> file_template_;
+  std::optional<ChatTemplate> file_template_;
   std::optional<std::string> name_;
 };
 

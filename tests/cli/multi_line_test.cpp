@@ -37,6 +37,14 @@ TEST(MultiLine, WhatIsNotClosedStaysOpen) {
   EXPECT_EQ(messages({"one\\"}), (Messages{"(open) one\n"}));
 }
 
+TEST(MultiLine, ThePartsOfAPasteAreOneMessage) {
+  MultiLine reader;
+  EXPECT_FALSE(reader.add("one\\", true));
+  EXPECT_FALSE(reader.add("", true));
+  EXPECT_TRUE(reader.add("two"));
+  EXPECT_EQ(reader.take(), "one\\\n\ntwo");
+}
+
 TEST(MultiLine, QuotesInsideALineAreText) { EXPECT_EQ(messages({"a \"\"\" b"}), (Messages{"a \"\"\" b"})); }
 
 }  // namespace

@@ -2,40 +2,109 @@
 
 #include <fmt/format.h>
 
-#include "core/utf8.h"
+#include <unordered_map>
+#include <vector>
+
 #include "qwench/error.h"
 
 namespace qwench {
+namespace {
+
+/// Builds the tree from the parser's events. The library's own builder looks each new key up among all before
+/// it: a hundred thousand keys in one object, a megabyte, would take minutes.
+class Builder : public nlohmann::json_sax<Json> {
+ public:
+  Builder(const std::string& what, int max_depth) : what_(what), max_depth_(max_depth) {}
+
+  Json take() { return std::move(root_); }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // not in JSON text
+  bool start_object(size_t) override { return open(Json::object()); }
+  bool start_array(size_t) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& key) override {
+    Container& container = open_.back();
+    Members& members = container.value->get_ref<Json::object_t&>();
+    const auto [found, is_new] = container.places.emplace(key, members.size());
+    if (is_new) members.emplace_back(key, nullptr);
+    next_ = &members[found->second].second;  // of a key that is there twice the last value counts
+    return true;
+  }
+
+  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception& error) override {
+    constexpr int kNumberOutOfRange = 406;
+    throw Error(ErrorKind::malformed,
+                error.id == kNumberOutOfRange
+                    ? fmt::format("{}: a number out of range at byte {}", what_, position)
+                    : fmt::format("{}: not valid JSON at byte {}", what_, position));
+  }
+
+ private:
+  using Members =
+      std::vector<std::pair<const std::string, Json>>;  // what the library's ordered map is made of
+
+  struct Container {
+    Json* value;
+    std::unordered_map<std::string, size_t> places;  // of an object's keys
+  };
+
+  /// Where the value that comes next belongs.
+  template <typename T>
+  Json* place(T&& value) {
+    if (open_.empty()) {
+      root_ = std::forward<T>(value);
+      return &root_;
+    }
+    Json& container = *open_.back().value;
+    if (container.is_array()) {
+      container.push_back(std::forward<T>(value));
+      return &container.back();
+    }
+    *next_ = std::forward<T>(value);
+    return next_;
+  }
+
+  template <typename T>
+  bool put(T&& value) {
+    place(std::forward<T>(value));
+    return true;
+  }
+
+  bool open(Json container) {
+    if (static_cast<int>(open_.size()) >= max_depth_) {
+      throw Error(ErrorKind::malformed, fmt::format("{}: JSON nested more than {} deep", what_, max_depth_));
+    }
+    Json* value = place(std::move(container));
+    open_.push_back({value, {}});
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const std::string& what_;
+  int max_depth_;
+  Json root_;
+  std::vector<Container> open_;  // the values on the way to the current one stay in place while it grows
+  Json* next_ = nullptr;
+};
+
+}  // namespace
 
 Json parse_json(std::string_view text, const std::string& what, int max_depth) {
-  // The depth is checked before a tree is built: building and destroying one must not go deep.
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string) {
-      if (c == '\\')
-        ++i;
-      else if (c == '"')
-        in_string = false;
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > max_depth) {
-        throw Error(ErrorKind::malformed,
-                    fmt::format("{}: JSON nested more than {} deep at byte {}", what, max_depth, i));
-      }
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw Error(ErrorKind::malformed, fmt::format("{}: not valid JSON at byte {}", what, error.byte));
-  } catch (const Json::exception&) {
-    throw Error(ErrorKind::malformed, fmt::format("{}: holds a number that is out of range", what));
-  }
+  Builder builder(what, max_depth);
+  Json::sax_parse(text, &builder);  // throws where it fails
+  return builder.take();
 }
 
 }  // namespace qwench

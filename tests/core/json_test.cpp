@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "qwench/error.h"
 
 namespace qwench {
@@ -34,6 +36,23 @@ TEST(Json, DepthIsBoundedAndBracketsInStringsDoNotCount) {
                 .get<std::string>()
                 .size(),
             2001U);
+}
+
+TEST(Json, OfAKeyThatIsThereTwiceTheLastValueCounts) {
+  EXPECT_EQ(parse_json(R"({"a": {"x": 1}, "b": 2, "a": [3]})", "x").dump(), R"({"a":[3],"b":2})");
+}
+
+TEST(Json, NumbersOutOfRangeAreErrors) {
+  EXPECT_THAT(error_of("[1e999]"), testing::HasSubstr("a number out of range at byte 6"));
+}
+
+// A tree that looks each key up among those before it takes minutes for this megabyte.
+TEST(Json, ManyKeysInOneObjectTakeLinearTime) {
+  std::string text = "{";
+  for (int i = 0; i < 100000; ++i) text += "\"k" + std::to_string(i) + "\":0,";
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(parse_json(text + "\"last\":1}", "x").size(), 100001U);
+  EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10.0);
 }
 
 }  // namespace

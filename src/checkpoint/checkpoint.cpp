@@ -100,9 +100,7 @@ void Checkpoint::open_folder() {
   open_safetensors(found.files);
   for (const auto& [tensor, file] : found.weight_map) {
     const std::string name = canonical_name(tensor);
-    const bool unreadable = std::any_of(unreadable_.begin(), unreadable_.end(),
-                                        [&](const UnreadableTensor& t) { return t.name == name; });
-    if (find(name) == nullptr && !unreadable) {
+    if (find(name) == nullptr && find_unreadable(name) == nullptr) {
       throw Error(ErrorKind::malformed,
                   fmt::format("{}: the index names tensor {}, but no file holds it",
                               (folder_ / file).string(), printable(std::string_view(tensor))));
@@ -156,13 +154,18 @@ std::span<const std::byte> Checkpoint::aligned(std::span<const std::byte> bytes,
 }
 
 void Checkpoint::index_tensors() {
-  by_name_.reserve(tensors_.size());
-  for (size_t i = 0; i < tensors_.size(); ++i) {
-    if (!by_name_.emplace(tensors_[i].name, i).second) {
-      throw Error(ErrorKind::malformed, fmt::format("{}: tensor {} is there twice", path_.string(),
-                                                    printable(std::string_view(tensors_[i].name))));
+  const auto index = [&](const auto& tensors, auto& by_name, const auto& other) {
+    by_name.reserve(tensors.size());
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      const std::string_view name = tensors[i].name;
+      if (!by_name.emplace(name, i).second || other.contains(name)) {
+        throw Error(ErrorKind::malformed,
+                    fmt::format("{}: tensor {} is there twice", path_.string(), printable(name)));
+      }
     }
-  }
+  };
+  index(tensors_, by_name_, unreadable_by_name_);
+  index(unreadable_, unreadable_by_name_, by_name_);
 }
 
 void Checkpoint::resolve_tied_head() {
@@ -199,6 +202,11 @@ std::vector<TokenId> Checkpoint::stop_token_ids() const {
 const TensorView* Checkpoint::find(std::string_view name) const {
   const auto found = by_name_.find(name);
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
+}
+
+const UnreadableTensor* Checkpoint::find_unreadable(std::string_view name) const {
+  const auto found = unreadable_by_name_.find(name);
+  return found == unreadable_by_name_.end() ? nullptr : &unreadable_[found->second];
 }
 
 std::string Checkpoint::format() const {

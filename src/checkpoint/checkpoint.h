@@ -50,6 +50,7 @@ class Checkpoint {
   const TensorView* find(std::string_view name) const;  ///< null when it is not there
   std::span<const TensorView> tensors() const { return tensors_; }
   const std::vector<UnreadableTensor>& unreadable_tensors() const { return unreadable_; }
+  const UnreadableTensor* find_unreadable(std::string_view name) const;
 
   const std::vector<std::filesystem::path>& files() const { return files_; }  ///< the weight files
   uint64_t bytes() const { return bytes_; }                                   ///< their size, summed
@@ -80,7 +81,8 @@ class Checkpoint {
   GenerationConfig generation_;
   std::vector<TensorView> tensors_;
   std::vector<UnreadableTensor> unreadable_;
-  std::unordered_map<std::string_view, size_t> by_name_;  // into tensors_
+  std::unordered_map<std::string_view, size_t> by_name_;             // into tensors_
+  std::unordered_map<std::string_view, size_t> unreadable_by_name_;  // into unreadable_
 };
 
 }  // namespace qwench

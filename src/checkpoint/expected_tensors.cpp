@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <unordered_set>
 
 #include "checkpoint/ggml_types.h"
@@ -55,17 +54,10 @@ class Check {
     throw Error(kind, fmt::format("{}: {}", checkpoint_.path().string(), message));
   }
 
-  const UnreadableTensor* unreadable(const std::string& name) const {
-    const auto& list = checkpoint_.unreadable_tensors();
-    const auto found =
-        std::find_if(list.begin(), list.end(), [&](const UnreadableTensor& t) { return t.name == name; });
-    return found == list.end() ? nullptr : &*found;
-  }
-
   void check(const ExpectedTensor& expected) const {
     const TensorView* tensor = checkpoint_.find(expected.name);
     if (tensor == nullptr) {
-      if (const UnreadableTensor* other = unreadable(expected.name)) {
+      if (const UnreadableTensor* other = checkpoint_.find_unreadable(expected.name)) {
         fail(ErrorKind::unsupported,
              fmt::format("{} is of type {}; {} can be read", label(expected.name, checkpoint_),
                          other->type_name,

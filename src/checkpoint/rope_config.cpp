@@ -81,6 +81,8 @@ void warn_of_unused(const JsonFields& fields, const Json& object, Type type) {
     known.insert({"beta_fast", "beta_slow", "truncate", "attention_factor", "mscale", "mscale_all_dim"});
   }
   if (type == Type::llama3) known.insert({"low_freq_factor", "high_freq_factor"});
+  std::string unused;
+  int count = 0;
   for (const auto& [key, value] : object.items()) {
     if (value.is_null() || known.contains(key)) continue;
     if (key == "mrope_section") {
@@ -88,8 +90,13 @@ void warn_of_unused(const JsonFields& fields, const Json& object, Type type) {
                   fmt::format("{}: `mrope_section` belongs to models with images, which are not supported",
                               fields.what()));
     }
-    log_warning(fmt::format("{}: {} has no meaning for the rope type {} and is not used", fields.what(),
-                            printable(std::string_view(key)), name(type)));
+    constexpr int kShown = 4;
+    if (count < kShown) unused += (count == 0 ? "" : ", ") + printable(std::string_view(key));
+    if (count == kShown) unused += ", ...";
+    ++count;
+  }
+  if (count > 0) {
+    log_warning(fmt::format("{}: not used with the rope type {}: {}", fields.what(), name(type), unused));
   }
 }
 

@@ -1,6 +1,8 @@
 #include "core/mapped_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -45,6 +47,14 @@ TEST_F(MappedFileTest, TextFilesHaveALimit) {
   write("123456");
   EXPECT_EQ(read_text_file(path_, 6), "123456");
   EXPECT_THROW(read_text_file(path_, 5), Error);
+}
+
+TEST(MappedFile, APipeIsRefusedWithoutWaitingForItsWriter) {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("qwench-pipe-" + std::to_string(::getpid()));
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THROW(MappedFile::open(path), Error);
+  std::filesystem::remove(path);
 }
 
 }  // namespace

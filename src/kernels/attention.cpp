@@ -54,7 +54,7 @@ void UnpackTile(const AttentionArgs& a, const std::byte* cells, int kv_head, int
 
 // score[query, key] = q k for all queries and the tile's first `keys` keys.
 void Scores(AttentionScratch& s, int queries, int keys) {
-  using ScoreTiles = Tiles<ElementF32, kTileRows, kTileCols>;
+  using ScoreTiles = Tiles<ElementF32, WeightsFrom::cache, kTileRows, kTileCols>;
   HWY_ALIGN float sums[kMostSums];
   for (int i = 0; i < queries; i += kTileRows) {
     const int mr = std::min(kTileRows, queries - i);

@@ -1,6 +1,7 @@
 #include "kernels/linear.h"
 
 #include <algorithm>
+#include <array>
 
 #include "kernels/targets.h"
 #include "kernels/unpack.h"
@@ -57,7 +58,7 @@ void Fused(const LinearArgs& a, int64_t begin, int64_t end) {
   HWY_ALIGN float sums[kMostSums];
   for (int64_t n = begin; n < end; n += most) {
     const int nr = static_cast<int>(std::min<int64_t>(most, end - n));
-    const TileFunction tile = Tiles<Element, kFusedRows, kVectorCols>::get(mr, nr);
+    const TileFunction tile = Tiles<Element, WeightsFrom::memory, kFusedRows, kVectorCols>::get(mr, nr);
     for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
       tile(a.x + k, a.x_stride, w + n * g.row_bytes + k * Element::kBytes, g.row_bytes,
            std::min(kLinearChunk, a.cols - k), sums);
@@ -72,18 +73,33 @@ struct DotSink {
   HWY_INLINE void operator()(size_t i, VF v) { acc = hn::MulAdd(hn::LoadU(DF(), x + i), v, acc); }
 };
 
-// One row of x with NR rows of quantized blocks; the sums are those of Tile.
+// One row of x with NR rows of quantized blocks; the sums are those of Tile. The rows take turns after each
+// part of a block: one sum alone would wait for its own additions.
 template <int NR, class Block>
 void BlockTile(const float* x, const uint8_t* w, int64_t w_stride, int64_t n, float* sums) {
-  DotSink sinks[4];
-  for (DotSink& sink : sinks) sink = {x, hn::Zero(DF())};
+  using Header = typename Block::Header;
+  VF acc[4];
+  Unroll<4>([&](auto j) HWY_ATTR __attribute__((always_inline)) { acc[j] = hn::Zero(DF()); });
+  const int64_t next_tile = NR * w_stride;
   for (int64_t k = 0; k < n; k += Block::kSize, w += Block::kBytes) {
-    for (int j = 0; j < NR; ++j) {
-      sinks[j].x = x + k;
-      Block::Decode(w + j * w_stride, sinks[j]);
+    const auto rows = [&]<int... J>(std::integer_sequence<int, J...>) HWY_ATTR
+        __attribute__((always_inline)) {
+      return std::array<Header, NR>{Header(w + J * w_stride)...};
+    };
+    const std::array<Header, NR> headers = rows(std::make_integer_sequence<int, NR>());
+    for (int64_t line = 0; line < Block::kBytes; line += 64) {
+      Unroll<NR>([&](auto j) HWY_ATTR
+                 __attribute__((always_inline)) { hwy::Prefetch(w + j * w_stride + next_tile + line); });
+    }
+    for (int part = 0; part < Block::kSize / kPart; ++part) {
+      Unroll<NR>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
+        DotSink sink{x + k + part * kPart, acc[j]};
+        Block::Part(w + j * w_stride, headers[j], part, sink);
+        acc[j] = sink.acc;
+      });
     }
   }
-  SumLanes4(sinks[0].acc, sinks[1].acc, sinks[2].acc, sinks[3].acc, sums);
+  SumLanes4(acc[0], acc[1], acc[2], acc[3], sums);
 }
 
 template <class Block>
@@ -109,7 +125,7 @@ void FusedBlocks(const LinearArgs& a, int64_t begin, int64_t end) {
 
 // All rows of x with `cols` rows of f32 weights, one chunk.
 void Panel(const LinearArgs& a, int64_t n, int64_t cols, int64_t k, const uint8_t* w, int64_t w_stride) {
-  using PanelTiles = Tiles<ElementF32, kTileRows, kTileCols>;
+  using PanelTiles = Tiles<ElementF32, WeightsFrom::cache, kTileRows, kTileCols>;
   const int64_t count = std::min(kLinearChunk, a.cols - k);
   HWY_ALIGN float sums[kMostSums];
   for (int64_t m = 0; m < a.rows; m += kTileRows) {
@@ -129,12 +145,13 @@ void Panels(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   for (int64_t n = begin; n < end; n += kLinearPanel) {
     const int64_t cols = std::min(kLinearPanel, end - n);
     for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
-      if (a.dtype == DType::f32) {
-        Panel(a, n, cols, k, reinterpret_cast<const uint8_t*>(a.w) + n * g.row_bytes + k * 4, g.row_bytes);
-        continue;
-      }
       const int64_t count = std::min(kLinearChunk, a.cols - k);
+      const auto bytes = static_cast<int64_t>(bytes_of(a.dtype, static_cast<uint64_t>(count)));
       for (int64_t j = 0; j < cols; ++j) {
+        // The rows' chunks lie apart, too short for the processor to foresee the next.
+        const auto* ahead = reinterpret_cast<const uint8_t*>(a.w) + (n + j + 4) * g.row_bytes +
+                            k / kLinearChunk * g.chunk_bytes;
+        for (int64_t b = 0; b < bytes; b += 64) hwy::Prefetch(ahead + b);
         unpack(a.dtype, a.w + (n + j) * g.row_bytes, k, count, scratch + j * kStride);
       }
       Panel(a, n, cols, k, reinterpret_cast<const uint8_t*>(scratch), kStride * 4);

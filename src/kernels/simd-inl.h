@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "kernels/half.h"
 
@@ -151,6 +153,16 @@ HWY_INLINE V ExpNonPositive(D d, V x) {
   const auto power = hn::ShiftLeft<23>(hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127)));
   const V y = hn::Mul(p, hn::BitCast(d, power));
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.3F)), y);
+}
+
+// f(0), f(1), ... f(N - 1) with constants, so that arrays of vectors that f indexes live in registers.
+template <class F, int... I>
+HWY_INLINE void UnrollSequence(F&& f, std::integer_sequence<int, I...>) {
+  (f(std::integral_constant<int, I>()), ...);
+}
+template <int N, class F>
+HWY_INLINE void Unroll(F&& f) {
+  UnrollSequence(f, std::make_integer_sequence<int, N>());
 }
 
 // f(d, i) for vectors that cover [0, n), one lane at a time at the end.

@@ -2,8 +2,10 @@
 // instruction set.
 
 #include <array>
+#include <atomic>
 #include <utility>
 
+#include "hwy/cache_control.h"
 #include "kernels/simd-inl.h"
 
 #if defined(QWENCH_KERNELS_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -28,46 +30,74 @@ constexpr int kTileCols = 3;
 #endif
 constexpr int kMostSums = kTileRows * (kTileCols + 1);
 
+// Where a tile's rows of w lie, most likely: from memory they are fetched ahead; from the L2 cache the
+// processor does that better by itself.
+enum class WeightsFrom { memory, cache };
+
 // sums[i * NR + j] = sum over k < n of x[i, k] w[j, k]: one vector of partial sums for each, lane l adding
 // the elements k = l (mod kLanes) in ascending order, then SumLanes4. x is readable and zero up to a multiple
 // of kLanes; w need not be. sums has room for a multiple of 4.
-template <int MR, int NR, class Element>
+template <int MR, int NR, class Element, WeightsFrom kFrom>
 void Tile(const float* x, int64_t x_stride, const uint8_t* w, int64_t w_stride, int64_t n, float* sums) {
-  constexpr size_t kCount = size_t{MR} * NR;
-  VF acc[(kCount + 3) / 4 * 4];
-  for (VF& a : acc) a = hn::Zero(DF());
+  constexpr int kCount = MR * NR;
+  constexpr int kGroups = (kCount + 3) / 4;
+  VF acc[kGroups * 4];
+  Unroll<kGroups * 4>([&](auto i) HWY_ATTR __attribute__((always_inline)) { acc[i] = hn::Zero(DF()); });
   const float* x_rows[MR];
   for (int i = 0; i < MR; ++i) x_rows[i] = x + i * x_stride;
   const uint8_t* w_rows[NR];
   for (int j = 0; j < NR; ++j) w_rows[j] = w + j * w_stride;
-  const auto step = [&](int64_t k, const VF* wv) HWY_ATTR {
-    for (int i = 0; i < MR; ++i) {
+  const auto step = [&](int64_t k, const VF* wv) HWY_ATTR __attribute__((always_inline)) {
+    Unroll<MR>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
       const VF xv = hn::LoadU(DF(), x_rows[i] + k);
-      for (int j = 0; j < NR; ++j) acc[i * NR + j] = hn::MulAdd(xv, wv[j], acc[i * NR + j]);
-    }
+      // Keeps the compiler from loading x and w again for each use: loads, 2 a cycle, would be the
+      // bottleneck.
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      Unroll<NR>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
+        acc[i * NR + j] = hn::MulAdd(xv, wv[j], acc[i * NR + j]);
+      });
+    });
+  };
+  const auto full_step = [&](int64_t k) HWY_ATTR __attribute__((always_inline)) {
+    VF wv[NR];
+    Unroll<NR>([&](auto j) HWY_ATTR
+               __attribute__((always_inline)) { wv[j] = Element::Load(w_rows[j] + k * Element::kBytes); });
+    step(k, wv);
   };
   int64_t k = 0;
-  for (; k + kStep <= n; k += kStep) {
-    VF wv[NR];
-    for (int j = 0; j < NR; ++j) wv[j] = Element::Load(w_rows[j] + k * Element::kBytes);
-    step(k, wv);
+  if constexpr (kFrom == WeightsFrom::memory) {
+    // A cache line of each row of w at a time, while those of the next tile are fetched.
+    constexpr int64_t kLine = 64 / Element::kBytes;
+    const int64_t next_tile = NR * w_stride;
+    for (; k + kLine <= n; k += kLine) {
+      Unroll<NR>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
+        hwy::Prefetch(w_rows[j] + k * Element::kBytes + next_tile);
+      });
+      Unroll<static_cast<int>(kLine / kStep)>([&](auto s) HWY_ATTR
+                                              __attribute__((always_inline)) { full_step(k + s * kStep); });
+    }
   }
+  for (; k + kStep <= n; k += kStep) full_step(k);
   if (k < n) {
     VF wv[NR];
-    for (int j = 0; j < NR; ++j) wv[j] = LoadTail<Element>(w_rows[j] + k * Element::kBytes, n - k);
+    Unroll<NR>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
+      wv[j] = LoadTail<Element>(w_rows[j] + k * Element::kBytes, n - k);
+    });
     step(k, wv);
   }
-  for (size_t s = 0; s < kCount; s += 4) SumLanes4(acc[s], acc[s + 1], acc[s + 2], acc[s + 3], sums + s);
+  Unroll<kGroups>([&](auto g) HWY_ATTR __attribute__((always_inline)) {
+    SumLanes4(acc[4 * g], acc[4 * g + 1], acc[4 * g + 2], acc[4 * g + 3], sums + 4 * g);
+  });
 }
 
 using TileFunction = void (*)(const float*, int64_t, const uint8_t*, int64_t, int64_t, float*);
 
 // tiles[i][j] has i + 1 rows of x and j + 1 rows of w.
-template <class Element, int Rows, int Cols>
+template <class Element, WeightsFrom kFrom, int Rows, int Cols>
 struct Tiles {
   template <int I, int... J>
   static constexpr std::array<TileFunction, Cols> row(std::integer_sequence<int, J...>) {
-    return {&Tile<I + 1, J + 1, Element>...};
+    return {&Tile<I + 1, J + 1, Element, kFrom>...};
   }
   template <int... I>
   static constexpr std::array<std::array<TileFunction, Cols>, Rows> all(std::integer_sequence<int, I...>) {

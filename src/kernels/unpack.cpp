@@ -22,8 +22,11 @@ struct StoreSink {
 template <class Block>
 void UnpackBlocks(const uint8_t* src, int64_t n, float* dst) {
   for (int64_t i = 0; i < n; i += Block::kSize, src += Block::kBytes) {
-    StoreSink sink{dst + i};
-    Block::Decode(src, sink);
+    const typename Block::Header header(src);
+    for (int part = 0; part < Block::kSize / kPart; ++part) {
+      StoreSink sink{dst + i + part * kPart};
+      Block::Part(src, header, part, sink);
+    }
   }
 }
 

@@ -54,8 +54,11 @@ class ByteLevel : public WholeToken {
   /// Bytes at the end that wait for more. ED A0 to ED BF, which begin an encoded surrogate, can become no
   /// character, but the reference stream keeps them together with their third byte.
   size_t held_back() const {
-    const std::string_view end = std::string_view(bytes_).substr(bytes_.size() - std::min<size_t>(2, bytes_.size()));
-    if (end.size() == 2 && end[0] == '\xED' && static_cast<uint8_t>(end[1]) >= 0xA0 && static_cast<uint8_t>(end[1]) <= 0xBF) return 2;
+    const std::string_view end =
+        std::string_view(bytes_).substr(bytes_.size() - std::min<size_t>(2, bytes_.size()));
+    if (end.size() == 2 && end[0] == '\xED' && static_cast<uint8_t>(end[1]) >= 0xA0 &&
+        static_cast<uint8_t>(end[1]) <= 0xBF)
+      return 2;
     return static_cast<size_t>(incomplete_utf8_suffix(bytes_));
   }
 

@@ -102,6 +102,8 @@ struct Tokenizer::Impl {
   AddedTokenMatcher in_text{{}};
   AddedTokenMatcher in_normalized{{}};
   std::vector<int> added_by_id;  // index into parts.added, -1 = none
+  std::vector<std::string>
+      written;  // what parts.added decode to: their contents, normalized where the token is
   int size = 0;
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<Workspace>> idle;
@@ -114,6 +116,7 @@ struct Tokenizer::Impl {
       size = std::max(size, token.id + 1);
       AddedToken wanted = token;
       if (token.normalized && parts.normalizer) wanted.content = parts.normalizer->normalized(token.content);
+      written.push_back(wanted.content);
       (token.normalized ? normalized : raw).push_back(std::move(wanted));
     }
     in_text = AddedTokenMatcher(std::move(raw));
@@ -295,7 +298,8 @@ std::optional<TokenId> Tokenizer::find(std::string_view token) const {
 }
 
 std::optional<std::string_view> Tokenizer::stored_text(TokenId id) const {
-  if (const AddedToken* token = impl_->added(id)) return token->content;
+  if (const AddedToken* token = impl_->added(id))
+    return impl_->written[static_cast<size_t>(token - impl_->parts.added.data())];
   if (impl_->parts.model->vocabulary().has(id)) return impl_->parts.model->vocabulary().text(id);
   return std::nullopt;
 }

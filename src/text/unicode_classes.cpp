@@ -75,6 +75,7 @@ const std::map<std::string, uint32_t>& category_names() {
       {"no", bit(No)},
       {"othernumber", bit(No)},
       {"p", kPunctuations},
+      {"punct", kPunctuations},
       {"punctuation", kPunctuations},
       {"pc", bit(Pc)},
       {"connectorpunctuation", bit(Pc)},
@@ -145,7 +146,6 @@ std::optional<CodePointSet> other_property(const std::string& name) {
       {"whitespace", "white_space"},
       {"space", "white_space"},
       {"word", "pattern_word"},
-      {"punct", "pattern_punct"},
       {"graph", "pattern_graph"},
       {"emoji", "emoji"},
       {"emojipresentation", "emoji_presentation"},
@@ -157,15 +157,34 @@ std::optional<CodePointSet> other_property(const std::string& name) {
   return named_set(found->second);
 }
 
+char32_t simple_lowercase(char32_t c) {
+  const auto* end = lowercase_runs + lowercase_runs_size;
+  const auto* run =
+      std::upper_bound(lowercase_runs, end, c, [](char32_t x, const CaseRun& r) { return x < r.first; });
+  // Runs of step 2 may interlock, so the one before the last candidate is looked at too.
+  for (int back = 0; back < 2 && run != lowercase_runs; ++back) {
+    --run;
+    if (c <= run->last && (c - run->first) % run->step == 0) return run->target + (c - run->first);
+  }
+  return c;
+}
+
 /// Characters with another case, each with the smallest code point of its kind.
 const std::unordered_map<char32_t, std::vector<char32_t>>& case_variants() {
   static const auto variants = [] {
     std::unordered_map<char32_t, std::vector<char32_t>> by_fold;
-    // Simple folding: the lower case of the upper case joins s with U+017F and the forms of sigma.
+    // Simple folding: the lower case of the upper case joins s with U+017F and the forms of sigma. Three
+    // pairs that are equal only in their full folding are added.
     const auto fold = [](char32_t c) {
-      return static_cast<char32_t>(utf8proc_tolower(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
+      if (c == 0x1FD3) return char32_t{0x390};
+      if (c == 0x1FE3) return char32_t{0x3B0};
+      if (c == 0xFB05) return char32_t{0xFB06};
+      return simple_lowercase(static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
     };
-    const auto add = [&](char32_t c) { by_fold[fold(c)].push_back(c); };
+    const auto add = [&](char32_t c) {
+      // The i with a dot and the one without are Turkish variants, not simple ones.
+      if (c != 0x130 && c != 0x131) by_fold[fold(c)].push_back(c);
+    };
     for_each_run(category_runs, category_runs_size, [&](uint32_t first, uint32_t last, uint32_t value) {
       const bool cased = value <= Lt || value == Lo || value == Mn || value == Nl || value == So;
       if (!cased || last - first > 1000) return;  // no script with case has a run so long
@@ -233,20 +252,9 @@ size_t ascii_prefix(std::string_view text) {
 void append_lowercase(std::string& out, char32_t c) {
   if (c == 0x130) {  // the one character whose lower case is two
     out += "i\xCC\x87";
-    return;
+  } else {
+    append_utf8(out, simple_lowercase(c));
   }
-  const auto* end = lowercase_runs + lowercase_runs_size;
-  const auto* run =
-      std::upper_bound(lowercase_runs, end, c, [](char32_t x, const CaseRun& r) { return x < r.first; });
-  // Runs of step 2 may interlock, so the one before the last candidate is looked at too.
-  for (int back = 0; back < 2 && run != lowercase_runs; ++back) {
-    --run;
-    if (c <= run->last && (c - run->first) % run->step == 0) {
-      append_utf8(out, run->target + (c - run->first));
-      return;
-    }
-  }
-  append_utf8(out, c);
 }
 
 CodePointSet CodePointSet::of_ranges(std::vector<Range> ranges) {

@@ -52,14 +52,17 @@ class ClassMap {
     std::map<std::string, uint16_t> seen;
     index_.resize((kLastCodePoint >> 8) + 1);
     for (size_t block = 0; block < index_.size(); ++block) {
-      const auto [found, added] = seen.emplace(flat.substr(block << 8, 256), static_cast<uint16_t>(seen.size()));
+      const auto [found, added] =
+          seen.emplace(flat.substr(block << 8, 256), static_cast<uint16_t>(seen.size()));
       if (added) blocks_ += found->first;
       index_[block] = found->second;
     }
     return true;
   }
 
-  uint8_t operator[](char32_t c) const { return static_cast<uint8_t>(blocks_[size_t{index_[c >> 8]} << 8 | (c & 0xFF)]); }
+  uint8_t operator[](char32_t c) const {
+    return static_cast<uint8_t>(blocks_[size_t{index_[c >> 8]} << 8 | (c & 0xFF)]);
+  }
 
   /// PCRE2 syntax for one byte whose class belongs to the set.
   std::string syntax(int set) const {

@@ -47,6 +47,12 @@ CodePointSet read_property(PatternReader& reader, bool inverted) {
   return inverted ? set->inverted() : *set;
 }
 
+/// \w in a class lacks a few numbers of Latin-1 that \w alone has, as in Oniguruma.
+CodePointSet class_word() {
+  return named_set("pattern_word") &
+         CodePointSet::of_ranges({{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}}).inverted();
+}
+
 /// [:name:] when one comes next; the reader is behind the first bracket.
 std::optional<CodePointSet> read_posix_class(PatternReader& reader) {
   if (reader.peek() != ':') return std::nullopt;
@@ -57,8 +63,10 @@ std::optional<CodePointSet> read_posix_class(PatternReader& reader) {
   if (inverted) name.remove_prefix(1);
   std::optional<CodePointSet> set;
   if (name == "digit") set = named_set("pattern_digit");
-  for (const std::string_view known : {"alnum", "alpha", "ascii", "blank", "cntrl", "graph", "lower", "print",
-                                       "punct", "space", "upper", "xdigit", "word"}) {
+  if (name == "punct") set = named_set("pattern_punct");  // symbols too, unlike \p{Punct}
+  if (name == "word") set = class_word();
+  for (const std::string_view known :
+       {"alnum", "alpha", "ascii", "blank", "cntrl", "graph", "lower", "print", "space", "upper", "xdigit"}) {
     if (name == known) set = property_set(name);
   }
   if (!set) reader.fail(fmt::format("an unknown POSIX class [:{}:]", name));
@@ -190,9 +198,15 @@ CodePointSet read_class(PatternReader& reader, bool ignore_case, int depth) {
         reader.take();
         low = '\b';
       } else {
+        const char letter = reader.peek();
         const Escape escape = read_escape(reader);
         if (escape.set) {
-          members = members | *escape.set;
+          if (letter == 'w')
+            members = members | class_word();
+          else if (letter == 'W')
+            members = members | class_word().inverted();
+          else
+            members = members | *escape.set;
           continue;
         }
         low = escape.code;

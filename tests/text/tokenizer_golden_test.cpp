@@ -10,8 +10,8 @@
 #include "text/tokenizer.h"
 #include "tokenizer_files.h"
 
-// Every row of the goldens, which were made with Hugging Face tokenizers 0.23.3, for three published tokenizers
-// and for the tokenizers inside two GGUF files.
+// Every row of the goldens, which were made with Hugging Face tokenizers 0.23.3, for three published
+// tokenizers and for the tokenizers inside two GGUF files.
 
 namespace qwench {
 namespace {
@@ -22,9 +22,9 @@ using test::read_jsonl;
 using test::tokenizer_data;
 
 struct Source {
-  const char* name;      // of the goldens
-  const char* file;      // in the cache
-  bool gguf_flags;       // rows of gguf_flags.jsonl replace those of the same name
+  const char* name;  // of the goldens
+  const char* file;  // in the cache
+  bool gguf_flags;   // rows of gguf_flags.jsonl replace those of the same name
 };
 
 void PrintTo(const Source& source, std::ostream* out) { *out << source.file; }
@@ -55,7 +55,8 @@ class TokenizerGoldens : public testing::TestWithParam<Source> {
     const std::string skipped = tokenizer_->decode(ids, true);
     if (has_six_more_specials(ids)) {
       std::vector<TokenId> rest;
-      std::copy_if(ids.begin(), ids.end(), std::back_inserter(rest), [](TokenId id) { return id < 151643 || id == 151657 || id == 151658; });
+      std::copy_if(ids.begin(), ids.end(), std::back_inserter(rest),
+                   [](TokenId id) { return id < 151643 || id == 151657 || id == 151658; });
       EXPECT_EQ(skipped, tokenizer_->decode(rest, false)) << row.at("name");
     } else {
       EXPECT_EQ(skipped, row.at("decoded_skip_special").get<std::string>()) << row.at("name");
@@ -123,7 +124,8 @@ TEST_P(TokenizerGoldens, IdsThatNoTextGives) {
 
 TEST_P(TokenizerGoldens, LongDocuments) {
   for (const std::string name : {"long_en", "long_zh", "long_code"}) {
-    const auto golden = nlohmann::json::parse(test::read_file(tokenizer_data(name + "." + GetParam().name + ".ids.json")));
+    const auto golden =
+        nlohmann::json::parse(test::read_file(tokenizer_data(name + "." + GetParam().name + ".ids.json")));
     const auto expected = golden.at("ids").get<std::vector<TokenId>>();
     ASSERT_EQ(expected.size(), golden.at("count").get<size_t>());
     const std::string text = test::read_file(tokenizer_data(name + ".txt"));
@@ -135,12 +137,13 @@ TEST_P(TokenizerGoldens, LongDocuments) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Published, TokenizerGoldens,
-    testing::Values(Source{"qwen3", "tokenizers/qwen3", false}, Source{"qwen2.5", "tokenizers/qwen2.5", false},
-                    Source{"smollm2", "tokenizers/smollm2", false},
-                    Source{"qwen2.5", "models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf", true},
-                    Source{"smollm2", "models/smollm2-135m-instruct-q4_1.gguf", false}));
+INSTANTIATE_TEST_SUITE_P(Published, TokenizerGoldens,
+                         testing::Values(Source{"qwen3", "tokenizers/qwen3", false},
+                                         Source{"qwen2.5", "tokenizers/qwen2.5", false},
+                                         Source{"smollm2", "tokenizers/smollm2", false},
+                                         Source{"qwen2.5", "models/qwen2.5-coder-0.5b-instruct-q4_k_m.gguf",
+                                                true},
+                                         Source{"smollm2", "models/smollm2-135m-instruct-q4_1.gguf", false}));
 
 TEST(TokenizerPublished, TheirSpecialTokensAreKnown) {
   const auto qwen3 = Tokenizer::from_folder(cached("tokenizers/qwen3"));

@@ -44,6 +44,7 @@ class ModelText {
   std::vector<TokenId> stop_ids() const;
 
  private:
+  void set_templates(ChatTemplates templates);
   const Tokenizer& required_tokenizer() const;
 
   std::shared_ptr<const Tokenizer> tokenizer_;

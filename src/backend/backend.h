@@ -84,7 +84,7 @@ enum class RopePairing {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string description() const = 0;  // "AVX2, 2 threads"
+  virtual std::string description() const = 0;  // "CPU (AVX2)"
 
   virtual std::unique_ptr<Matrix> allocate(int capacity, int cols) = 0;
   /// Keeps `tensor` as `dtype`, which is its own or a plain type. Where it is its own, the backend may use

@@ -12,6 +12,12 @@
 namespace qwench {
 namespace {
 
+// A GGUF file names one eos, where the model's generation_config.json names several (Qwen: <|im_end|> and
+// <|endoftext|>). These control tokens end an answer in every published model that has them.
+constexpr std::string_view kEndTokens[] = {
+    "<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>",           "<|end_of_text|>",
+    "<|end|>",    "<|EOT|>",       "</s>",       "<｜end▁of▁sentence｜>"};
+
 ChatTemplates templates_of(const GgufFile& file) {
   constexpr std::string_view kKey = "tokenizer.chat_template";
   std::map<std::string, std::string> strings;
@@ -40,6 +46,7 @@ ModelText ModelText::from_folder(const std::filesystem::path& folder) {
 ModelText ModelText::from_gguf(const GgufFile& file) {
   ModelText text;
   text.where_ = file.what();
+  text.without_generation_config_ = true;
   if (has_gguf_vocabulary(file)) text.tokenizer_ = Tokenizer::from_gguf(read_gguf_vocabulary(file));
   text.set_templates(templates_of(file));
   return text;
@@ -114,6 +121,12 @@ std::vector<TokenId> ModelText::encode_chat(const ChatTemplateInput& input,
 std::vector<TokenId> ModelText::stop_ids() const {
   if (!tokenizer_) return {};
   std::vector<TokenId> ids = tokenizer_->stop_ids();
+  if (without_generation_config_) {
+    for (const std::string_view text : kEndTokens) {
+      const std::optional<TokenId> id = tokenizer_->find(text);
+      if (id && tokenizer_->is_special(*id)) ids.push_back(*id);
+    }
+  }
   if (!templates_) return ids;
   // The template closes an assistant's turn with a special token: the first after the content in a rendered
   // answer.

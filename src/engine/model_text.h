@@ -40,7 +40,8 @@ class ModelText {
   std::vector<TokenId> encode_chat(const ChatTemplateInput& input,
                                    const std::optional<std::string>& template_name = std::nullopt) const;
 
-  /// The tokenizer's eos_token, and the special token with which the template closes an assistant's turn.
+  /// The tokenizer's eos_token, the special token with which the template closes an assistant's turn, and in
+  /// a GGUF file, which has no generation_config.json, the control tokens that are known to end an answer.
   std::vector<TokenId> stop_ids() const;
 
  private:
@@ -49,7 +50,8 @@ class ModelText {
 
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::optional<ChatTemplates> templates_;
-  std::string where_;  // for errors
+  bool without_generation_config_ = false;  // a GGUF file
+  std::string where_;                       // for errors
 };
 
 }  // namespace qwench

@@ -381,7 +381,7 @@ TEST(CpuBackend, ArgMaxLooksAtTheValidColumnsOnly) {
 TEST(CpuBackend, DescribesItself) {
   ThreadPool pool(2);
   const std::string text = make_cpu_backend(pool)->description();
-  EXPECT_THAT(text, testing::HasSubstr("2 threads"));
+  EXPECT_THAT(text, testing::StartsWith("CPU ("));
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class CpuBackend final : public Backend {
   std::string description() const override {
     std::string isa = current_isa();
     for (char& c : isa) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return fmt::format("{}, {} thread{}", isa, pool_.size(), pool_.size() == 1 ? "" : "s");
+    return fmt::format("CPU ({})", isa);
   }
 
   std::unique_ptr<Matrix> allocate(int capacity, int cols) override {

@@ -28,10 +28,17 @@ class Renderer {
  public:
   Renderer(std::optional<ModelText> text, const std::string& file, std::optional<std::string> name)
       : text_(std::move(text)), name_(std::move(name)) {
-    if (!file.empty()) file_template_ = ChatTemplate::parse(read_text_file(file), file);
+    if (file.empty()) return;
+    const std::string source = read_text_file(file);
+    try {
+      file_template_ = ChatTemplate::parse(source, file);
+    } catch (const Error& error) {
+      syntax_error_ = error;
+    }
   }
 
   RenderedPrompt render(ChatTemplateInput input) const {
+    if (syntax_error_) throw *syntax_error_;
     if (!file_template_) return text_->render(std::move(input), name_);
     if (text_ && text_->tokenizer()) {
       const Tokenizer& tokenizer = *text_->tokenizer();
@@ -46,6 +53,7 @@ class Renderer {
  private:
   std::optional<ModelText> text_;
   std::optional<ChatTemplate> file_template_;
+  std::optional<Error> syntax_error_;  // of the file: the answer to every request
   std::optional<std::string> name_;
 };
 

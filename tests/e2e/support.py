@@ -37,7 +37,7 @@ class Outcome:
         self.seconds, self.peak_bytes = seconds, peak_bytes
 
     def lines(self):
-        return [json.loads(line) for line in self.out.splitlines()]
+        return [json.loads(line) for line in self.out.split("\n") if line]  # splitlines would also split at U+2028
 
     def __repr__(self):
         return f"exit code {self.code}\n--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-3000:]}"

@@ -6,6 +6,7 @@
 #include <bit>
 #include <queue>
 
+#include "checkpoint/printable.h"
 #include "qwench/error.h"
 #include "text/bpe_byte_alphabet.h"
 #include "text/unicode_classes.h"
@@ -38,8 +39,8 @@ Bpe::Bpe(Vocabulary vocabulary, const std::vector<Merge>& merges, BpeOptions opt
   if (!options_.unk_token.empty()) {
     const auto unk = vocabulary_.find(options_.unk_token);
     if (!unk) {
-      throw Error(ErrorKind::malformed, fmt::format("{}: model.unk_token \"{}\" is not in the vocabulary",
-                                                    what, options_.unk_token));
+      throw Error(ErrorKind::malformed, fmt::format("{}: model.unk_token {} is not in the vocabulary", what,
+                                                    printable(options_.unk_token)));
     }
     unk_ = *unk;
   }

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "checkpoint/gguf.h"
+#include "checkpoint/printable.h"
 #include "qwench/error.h"
 #include "text/gguf_tokenizer_pre.h"
 #include "text/tokenizer.h"
@@ -45,7 +46,7 @@ Vocabulary model_vocabulary(const GgufVocabulary& v) {
   for (size_t id = 0; id < v.tokens.size(); ++id) {
     if (!in_model(type_of(v, id))) continue;
     if (vocabulary.add(v.tokens[id], static_cast<TokenId>(id)) == Vocabulary::Added::text_taken) {
-      fail(v, fmt::format("tokenizer.ggml.tokens has \"{}\" twice, at {} and {}", v.tokens[id],
+      fail(v, fmt::format("tokenizer.ggml.tokens has {} twice, at {} and {}", printable(v.tokens[id]),
                           *vocabulary.find(v.tokens[id]), id));
     }
   }
@@ -60,16 +61,15 @@ std::vector<Bpe::Merge> listed_merges(const GgufVocabulary& v, const Vocabulary&
     const std::string_view line = v.merges[i];
     const size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
-      fail(v,
-           fmt::format("tokenizer.ggml.merges[{}] is \"{}\", expected two parts with one space between them",
-                       i, line));
+      fail(v, fmt::format("tokenizer.ggml.merges[{}] is {}, expected two parts with one space between them",
+                          i, printable(line)));
     }
     const auto need = [&](std::string_view token) {
       const auto id = vocabulary.find(token);
       if (!id)
-        fail(v, fmt::format("tokenizer.ggml.merges[{}] (\"{}\") needs the token \"{}\", which is not in "
+        fail(v, fmt::format("tokenizer.ggml.merges[{}] ({}) needs the token {}, which is not in "
                             "tokenizer.ggml.tokens",
-                            i, line, token));
+                            i, printable(line), printable(token)));
       return *id;
     };
     joined = line.substr(0, space);
@@ -178,9 +178,9 @@ TokenizerParts make_parts(const GgufVocabulary& v) {
     add_bos = true;
   } else {
     throw Error(ErrorKind::unsupported,
-                fmt::format("{}: tokenizer.ggml.model is \"{}\"; supported are \"gpt2\" (byte-level BPE) and "
+                fmt::format("{}: tokenizer.ggml.model is {}; supported are \"gpt2\" (byte-level BPE) and "
                             "\"llama\" (SentencePiece BPE)",
-                            v.what, v.model.substr(0, 100)));
+                            v.what, printable(v.model)));
   }
   add_tokens(v, parts);
   parts.bos = v.bos;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/printable.h"
 #include "text/bpe_vocabulary.h"
 #include "text/tokenizer_fields.h"
 
@@ -49,14 +50,14 @@ void PostProcessor::append_steps(const Json& json, const std::string& where, int
       if (item.has("Sequence")) {
         const std::string which = Fields(item.get("Sequence"), item.at("Sequence")).text("id");
         if (which != "A")
-          item.fail("Sequence", fmt::format("is \"{}\"; a template for one text has only A", which));
+          item.fail("Sequence", fmt::format("is {}; a template for one text has only A", printable(which)));
         items.push_back({true, {}});
       } else if (item.has("SpecialToken")) {
         const std::string name = Fields(item.get("SpecialToken"), item.at("SpecialToken")).text("id");
         if (!special.has(name))
-          item.fail("SpecialToken", fmt::format("\"{}\" is not in special_tokens", name));
+          item.fail("SpecialToken", fmt::format("{} is not in special_tokens", printable(name)));
         Item ids;
-        const Fields token(special.get(name), special.at(name));
+        const Fields token(special.get(name), special.where() + "." + printable(name));
         for (const Json& id : token.list("ids")) ids.ids.push_back(read_id(id, token.at("ids")));
         items.push_back(std::move(ids));
       } else {

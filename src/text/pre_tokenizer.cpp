@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/printable.h"
 #include "core/utf8.h"
 #include "qwench/error.h"
 #include "text/bpe_byte_alphabet.h"
@@ -221,7 +222,7 @@ std::shared_ptr<const PreTokenizer> parse_metaspace(const Fields& fields) {
   else if (scheme == "first")
     prepend = Metaspace::Prepend::first;
   else if (scheme != "never")
-    fields.fail("prepend_scheme", fmt::format("is \"{}\", expected always, first or never", scheme));
+    fields.fail("prepend_scheme", fmt::format("is {}, expected always, first or never", printable(scheme)));
   return std::make_shared<Metaspace>(mark[0], prepend, fields.flag("split", true));
 }
 

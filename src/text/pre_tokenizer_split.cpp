@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/printable.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -15,9 +16,9 @@ SplitBehavior split_behavior(std::string_view name, const std::string& where) {
   if (name == "MergedWithNext") return SplitBehavior::merged_with_next;
   if (name == "Contiguous") return SplitBehavior::contiguous;
   throw Error(ErrorKind::unsupported,
-              fmt::format("{}: the behavior \"{}\" is not supported; supported are Removed, Isolated, "
+              fmt::format("{}: the behavior {} is not supported; supported are Removed, Isolated, "
                           "MergedWithPrevious, MergedWithNext and Contiguous",
-                          where, name));
+                          where, printable(name)));
 }
 
 void cut_piece(ByteSpan piece, const std::vector<ByteSpan>& matches, SplitBehavior behavior, bool invert,

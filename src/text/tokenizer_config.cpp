@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "checkpoint/printable.h"
 #include "core/log.h"
 #include "text/tokenizer_fields.h"
 
@@ -18,7 +19,7 @@ std::optional<TokenId> named_token(const Fields& fields, std::string_view name, 
       value.is_object() ? Fields(value, fields.at(name)).text("content") : fields.text(name);
   const auto id = find_token(parts, text);
   if (!id && !text.empty())
-    log_detail(fmt::format("{} names \"{}\", which is no token", fields.at(name), text));
+    log_detail(fmt::format("{} names {}, which is no token", fields.at(name), printable(text)));
   return id;
 }
 
@@ -32,8 +33,8 @@ void add_missing_tokens(const Fields& fields, TokenizerParts& parts) {
     AddedToken added;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), added.id);
     if (error != std::errc() || end != key.data() + key.size() || added.id < 0 || added.id >= kMaxTokenId) {
-      fields.fail("added_tokens_decoder",
-                  fmt::format("has the key \"{}\", expected an id from 0 to {}", key, kMaxTokenId - 1));
+      fields.fail("added_tokens_decoder", fmt::format("has the key {}, expected an id from 0 to {}",
+                                                      printable(key), kMaxTokenId - 1));
     }
     added.content = token.text("content");
     added.special = token.flag("special", false);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/printable.h"
 #include "core/log.h"
 #include "qwench/error.h"
 
@@ -72,8 +73,8 @@ void Fields::only(std::initializer_list<std::string_view> known) const {
 }
 
 void Fields::unknown_type(std::string_view kind, std::string_view supported) const {
-  throw Error(ErrorKind::unsupported, fmt::format("{}: the {} type \"{}\" is not supported; supported are {}",
-                                                  where_, kind, type(), supported));
+  throw Error(ErrorKind::unsupported, fmt::format("{}: the {} type {} is not supported; supported are {}",
+                                                  where_, kind, printable(type()), supported));
 }
 
 void Fields::fail(std::string_view name, const std::string& problem) const {

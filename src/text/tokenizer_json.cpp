@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/printable.h"
 #include "core/log.h"
 #include "qwench/error.h"
 #include "text/tokenizer_fields.h"
@@ -27,8 +28,8 @@ int64_t read_id(dom::element value, const std::string& what, std::string_view to
   int64_t id = 0;
   if (value.get_int64().get(id) != simdjson::SUCCESS || id < 0 || id >= kMaxTokenId) {
     fail(what,
-         fmt::format("model.vocab gives the token \"{}\" the id {}, expected a whole number from 0 to {}",
-                     token, std::string(simdjson::minify(value)).substr(0, 40), kMaxTokenId - 1));
+         fmt::format("model.vocab gives the token {} the id {}, expected a whole number from 0 to {}",
+                     printable(token), std::string(simdjson::minify(value)).substr(0, 40), kMaxTokenId - 1));
   }
   return id;
 }
@@ -52,10 +53,10 @@ Vocabulary read_vocabulary(dom::element model, const std::string& what) {
       case Vocabulary::Added::yes:
         break;
       case Vocabulary::Added::text_taken:
-        fail(what, fmt::format("model.vocab has the token \"{}\" twice", entry.key));
+        fail(what, fmt::format("model.vocab has the token {} twice", printable(entry.key)));
       case Vocabulary::Added::id_taken:
-        fail(what, fmt::format("model.vocab gives the id {} to \"{}\" and to \"{}\"", id, vocabulary.text(id),
-                               entry.key));
+        fail(what, fmt::format("model.vocab gives the id {} to {} and to {}", id,
+                               printable(vocabulary.text(id)), printable(entry.key)));
     }
   }
   return vocabulary;
@@ -68,8 +69,8 @@ std::pair<std::string_view, std::string_view> read_merge(dom::element entry, siz
   if (entry.get_string().get(line) == simdjson::SUCCESS) {
     const size_t space = line.find(' ');
     if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos) {
-      fail(what, fmt::format("model.merges[{}] is \"{}\", expected two parts with one space between them",
-                             index, line));
+      fail(what, fmt::format("model.merges[{}] is {}, expected two parts with one space between them", index,
+                             printable(line)));
     }
     return {line.substr(0, space), line.substr(space + 1)};
   }
@@ -106,10 +107,8 @@ std::vector<Bpe::Merge> read_merges(dom::element model, const Vocabulary& vocabu
     const auto need = [&](std::string_view token) {
       const auto id = vocabulary.find(token);
       if (!id) {
-        fail(what,
-             fmt::format(
-                 "model.merges[{}] (\"{}\" and \"{}\") needs the token \"{}\", which is not in model.vocab",
-                 merges.size(), left, right, token));
+        fail(what, fmt::format("model.merges[{}] ({} and {}) needs the token {}, which is not in model.vocab",
+                               merges.size(), printable(left), printable(right), printable(token)));
       }
       return *id;
     };
@@ -176,24 +175,25 @@ void add_token(TokenizerParts& parts, AddedToken token, const std::string& what)
   if (token.content.empty()) return;  // nothing could ever match it
   if (const auto known = parts.model->vocabulary().find(token.content); known && *known != token.id) {
     log_warning(
-        fmt::format("{}: the token \"{}\" has the id {} here and {} in the vocabulary; the latter is used",
-                    what, token.content, token.id, *known));
+        fmt::format("{}: the token {} has the id {} here and {} in the vocabulary; the latter is used", what,
+                    printable(token.content), token.id, *known));
     token.id = *known;
   }
   if (parts.model->vocabulary().has(token.id) && parts.model->vocabulary().text(token.id) != token.content) {
-    fail(what, fmt::format("the id {} of \"{}\" is that of \"{}\" in the vocabulary", token.id, token.content,
-                           parts.model->vocabulary().text(token.id)));
+    fail(what, fmt::format("the id {} of {} is that of {} in the vocabulary", token.id,
+                           printable(token.content), printable(parts.model->vocabulary().text(token.id))));
   }
   if (const auto same = parts.added_by_text.find(token.content); same != parts.added_by_text.end()) {
     AddedToken& other = parts.added[same->second];
     if (other.id != token.id)
-      fail(what, fmt::format("the token \"{}\" has the ids {} and {}", token.content, other.id, token.id));
+      fail(what,
+           fmt::format("the token {} has the ids {} and {}", printable(token.content), other.id, token.id));
     other = std::move(token);  // said again: the last one counts
     return;
   }
   if (const auto [other, fresh] = parts.added_by_id.emplace(token.id, parts.added.size()); !fresh) {
-    fail(what, fmt::format("the id {} is that of \"{}\" and of \"{}\"", token.id,
-                           parts.added[other->second].content, token.content));
+    fail(what, fmt::format("the id {} is that of {} and of {}", token.id,
+                           printable(parts.added[other->second].content), printable(token.content)));
   }
   parts.added_by_text.emplace(token.content, parts.added.size());
   parts.added.push_back(std::move(token));
@@ -232,10 +232,12 @@ TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& wh
                        name == "added_tokens" || name == "normalizer" || name == "pre_tokenizer" ||
                        name == "post_processor" || name == "decoder";
     if (!known)
-      throw Error(ErrorKind::unsupported,
-                  fmt::format("{}: the field \"{}\" is not known, so the tokens could be wrong", what, name));
+      throw Error(
+          ErrorKind::unsupported,
+          fmt::format("{}: the field {} is not known, so the tokens could be wrong", what, printable(name)));
     if ((name == "truncation" || name == "padding") && !value.is_null()) {
-      log_warning(fmt::format("{}: \"{}\" is set and not used; texts are tokenized whole", what, name));
+      log_warning(
+          fmt::format("{}: {} is set and not used; texts are tokenized whole", what, printable(name)));
     }
   }
   if (!has_model) fail(what, "\"model\" is missing; expected a BPE model");

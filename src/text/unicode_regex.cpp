@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "checkpoint/printable.h"
 #include "qwench/error.h"
 #include "text/unicode_regex_parser.h"
 
@@ -159,7 +160,7 @@ std::shared_ptr<const Regex> Regex::compile(std::string_view pattern, const std:
     PCRE2_UCHAR message[256] = {};
     pcre2_get_error_message(error, message, sizeof(message));
     throw Error(ErrorKind::malformed,
-                fmt::format("{}: the pattern \"{}\" cannot be compiled: {}", what, pattern.substr(0, 200),
+                fmt::format("{}: the pattern {} cannot be compiled: {}", what, printable(pattern),
                             reinterpret_cast<const char*>(message)));
   }
   pcre2_jit_compile(program->code, PCRE2_JIT_COMPLETE);  // without JIT the interpreter serves

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "checkpoint/printable.h"
 #include "core/utf8.h"
 #include "qwench/error.h"
 
@@ -38,11 +39,11 @@ CodePointSet read_property(PatternReader& reader, bool inverted) {
   if (!reader.accept("}")) reader.fail("\\p{ without its }");
   const std::optional<CodePointSet> set = property_set(name);
   if (!set) {
-    reader.fail_unsupported(
-        fmt::format("the character property \\p{{{}}} (supported: general categories such as L, Lu, N, "
-                    "scripts such as Han, "
-                    "Alphabetic, Lowercase, Uppercase, White_Space, Word, Punct, Emoji, Any)",
-                    name));
+    reader.fail_unsupported(fmt::format(
+        "the character property {} in \\p{{...}} (supported: general categories such as L, Lu, N, "
+        "scripts such as Han, "
+        "Alphabetic, Lowercase, Uppercase, White_Space, Word, Punct, Emoji, Any)",
+        printable(name)));
   }
   return inverted ? set->inverted() : *set;
 }
@@ -69,7 +70,7 @@ std::optional<CodePointSet> read_posix_class(PatternReader& reader) {
        {"alnum", "alpha", "ascii", "blank", "cntrl", "graph", "lower", "print", "space", "upper", "xdigit"}) {
     if (name == known) set = property_set(name);
   }
-  if (!set) reader.fail(fmt::format("an unknown POSIX class [:{}:]", name));
+  if (!set) reader.fail(fmt::format("an unknown POSIX class {}", printable(name)));
   reader.go_to(reader.place() + close + 2);
   return inverted ? set->inverted() : *set;
 }
@@ -89,14 +90,13 @@ char32_t PatternReader::take() {
 }
 
 void PatternReader::fail(std::string_view problem) const {
-  throw Error(ErrorKind::malformed,
-              fmt::format("{}: the pattern {} has {} near byte {}", what_,
-                          fmt::format("\"{}\"", pattern_.substr(0, 200)), problem, place_));
+  throw Error(ErrorKind::malformed, fmt::format("{}: the pattern {} has {} near byte {}", what_,
+                                                printable(pattern_), problem, place_));
 }
 
 void PatternReader::fail_unsupported(std::string_view what) const {
-  throw Error(ErrorKind::unsupported, fmt::format("{}: the pattern \"{}\" needs {}, which is not supported",
-                                                  what_, pattern_.substr(0, 200), what));
+  throw Error(ErrorKind::unsupported, fmt::format("{}: the pattern {} needs {}, which is not supported",
+                                                  what_, printable(pattern_), what));
 }
 
 Escape read_escape(PatternReader& reader) {

@@ -153,7 +153,7 @@ TEST(TokenizerRegex, ABrokenOrUnknownPatternIsAnErrorThatShowsIt) {
         << broken << ": " << found;
     EXPECT_NE(found.find(broken), std::string::npos) << found;
   }
-  EXPECT_NE(message(R"(\p{Klingon})").find("\\p{Klingon}"), std::string::npos);
+  EXPECT_NE(message(R"(\p{Klingon})").find("\"Klingon\""), std::string::npos);
   EXPECT_NE(message(R"(\X)").find("not supported"), std::string::npos);
   EXPECT_NE(message(std::string(5000, '(')).find("nested"), std::string::npos);
   EXPECT_NE(message(std::string(5000, '[')).find("nested"), std::string::npos);
@@ -161,8 +161,8 @@ TEST(TokenizerRegex, ABrokenOrUnknownPatternIsAnErrorThatShowsIt) {
 
 TEST(TokenizerRegex, EndlessBacktrackingIsAnErrorNotAHang) {
   std::vector<ByteSpan> found;
-  const auto regex = Regex::compile("(?:a|a)*(?:a|a)*(?:a|a)*b", "test");
-  EXPECT_THROW(regex->find_all(std::string(2000, 'a'), found), Error);
+  const auto regex = Regex::compile(R"((?:a|a)*(?:a|a)*(?:a|a)*b\z)", "test");
+  EXPECT_THROW(regex->find_all(std::string(2000, 'a') + "bc", found), Error);
 }
 
 TEST(TokenizerRegex, LongRunsNeedNoStack) {

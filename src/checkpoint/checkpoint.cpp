@@ -39,6 +39,13 @@ fs::path only_gguf(const fs::path& folder) {
   return files.empty() ? fs::path() : files.front();
 }
 
+bool has_safetensors(const fs::path& folder) {
+  return std::any_of(fs::directory_iterator(folder), fs::directory_iterator(),
+                     [](const fs::directory_entry& entry) {
+                       return entry.path().filename().string().find(".safetensors") != std::string::npos;
+                     });
+}
+
 }  // namespace
 
 std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
@@ -79,11 +86,13 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
 
 void Checkpoint::open_folder() {
   const fs::path config = folder_ / "config.json";
-  if (!fs::exists(config)) {
+  if (!fs::exists(config) || !has_safetensors(folder_)) {
     if (const fs::path gguf = only_gguf(folder_); !gguf.empty()) {
       open_gguf(gguf);
       return;
     }
+  }
+  if (!fs::exists(config)) {
     find_safetensors(folder_);  // its errors say what is there in place of weights
     throw Error(
         ErrorKind::not_found,

@@ -205,6 +205,14 @@ TEST_F(CheckpointFolder, AFolderMayHoldOneGgufModel) {
   EXPECT_THAT(error_of([&] { Checkpoint::open(path()); }).first, HasSubstr("name one of them"));
 }
 
+TEST_F(CheckpointFolder, AConfigBesideAGgufModelDoesNotHideIt) {
+  write("m.gguf", small_gguf("qwen2").build());
+  write_model_ = false;
+  EXPECT_EQ(open()->format(), "gguf v3");
+  write_model_ = true;
+  EXPECT_EQ(open()->format(), "safetensors");
+}
+
 TEST_F(CheckpointFolder, AnEmptyFolderSaysWhatIsMissing) {
   EXPECT_THAT(error_of([&] { Checkpoint::open(path()); }).first, HasSubstr("no *.safetensors and no *.gguf"));
 }

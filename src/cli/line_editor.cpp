@@ -20,6 +20,7 @@ namespace qwench::cli {
 namespace {
 
 constexpr int kHistoryLines = 1000;
+constexpr char32_t kControlD = 4;
 constexpr int kFollows = 50;  // ms: the bytes of one key or character come together
 
 // Signals reach the reading loop through a pipe, so that none falls between a check and a read.
@@ -94,6 +95,7 @@ class LineEditor::Terminal {
     const SignalScope signals;
     prompt_ = prompt;
     interrupted_ = paste_goes_on_ = false;
+    typed_before_ = !ahead_.empty() || has_input();
     int count = 0;
     bracketed_paste(true);
     const char* text = el_gets(editor_, &count);
@@ -141,8 +143,11 @@ class LineEditor::Terminal {
       // The rest of a character follows at once, or never.
       while (incomplete_utf8_suffix(ahead_) == static_cast<int>(ahead_.size()) && read_more(kFollows) > 0) {
       }
-      const Utf8Char c = decode_utf8(ahead_);
+      Utf8Char c = decode_utf8(ahead_);
       ahead_.erase(0, static_cast<size_t>(c.length));
+      // Ctrl-D typed before the prompt, while the terminal was still in its line mode, arrives as NUL.
+      if (c.code == 0 && typed_before_) c.code = kControlD;
+      typed_before_ = false;
       out = static_cast<wchar_t>(c.code);
       if (!pasting_ || c.code >= 0x20) return 1;
       if (c.code == '\t') {
@@ -183,6 +188,11 @@ class LineEditor::Terminal {
     }
   }
 
+  static bool has_input() {
+    pollfd watched = {STDIN_FILENO, POLLIN, 0};
+    return ::poll(&watched, 1, 0) > 0;
+  }
+
   /// False when Ctrl-C was among them.
   bool obey_signals() {
     char signal = 0;
@@ -215,6 +225,7 @@ class LineEditor::Terminal {
   std::string prompt_;
   std::string ahead_;  // bytes read and not yet given out
   bool interrupted_ = false;
+  bool typed_before_ = false;  // the next character was there before the prompt
   bool pasting_ = false;
   bool paste_goes_on_ = false;
 };

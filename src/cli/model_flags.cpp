@@ -56,7 +56,7 @@ void ModelFlags::add_to(CLI::App& app, Default fallback, bool loads) {
   fallback_ = fallback;
   const std::string help = loads ? "checkpoint folder or .gguf file"
                                  : "checkpoint folder, folder with tokenizer.json, or .gguf file";
-  app.add_option("MODEL", positional_, help);
+  app.add_option("MODEL", positional_, help)->type_name("");
   app.add_option("-m,--model", named_, "the same, by flag")->type_name("MODEL");
   if (loads) {
     const std::string group = "Loading";

@@ -27,19 +27,14 @@ struct Options {
 class Renderer {
  public:
   Renderer(std::optional<ModelText> text, const std::string& file, std::optional<std::string> name)
-      : text_(std::move(text)), name_(std::move(name)) {
-    if (file.empty()) return;
-    const std::string source = read_text_file(file);
-    try {
-      file_template_ = ChatTemplate::parse(source, file);
-    } catch (const Error& error) {
-      syntax_error_ = error;
-    }
+      : text_(std::move(text)), file_(file), name_(std::move(name)) {
+    if (!file_.empty()) source_ = read_text_file(file_);
   }
 
-  RenderedPrompt render(ChatTemplateInput input) const {
-    if (syntax_error_) throw *syntax_error_;
-    if (!file_template_) return text_->render(std::move(input), name_);
+  RenderedPrompt render(ChatTemplateInput input) {
+    if (file_.empty()) return text_->render(std::move(input), name_);
+    // Parsed with the first request, so that a broken template is each request's error.
+    if (!file_template_) file_template_ = ChatTemplate::parse(source_, file_);
     if (text_ && text_->tokenizer()) {
       const Tokenizer& tokenizer = *text_->tokenizer();
       if (!input.bos_token && tokenizer.bos()) input.bos_token = tokenizer.token_text(*tokenizer.bos());
@@ -52,9 +47,10 @@ class Renderer {
 
  private:
   std::optional<ModelText> text_;
-  std::optional<ChatTemplate> file_template_;
-  std::optional<Error> syntax_error_;  // of the file: the answer to every request
+  std::string file_;
+  std::string source_;
   std::optional<std::string> name_;
+  std::optional<ChatTemplate> file_template_;
 };
 
 ChatTemplateInput read_input(const Json& object, const TemplateFlags& flags, bool generation_prompt) {
@@ -111,7 +107,7 @@ int template_command(const Arguments& arguments) {
 
   std::optional<ModelText> text;
   if (!model.path().empty()) text = ModelText::from_path(model.path());
-  const Renderer renderer(std::move(text), options.template_file, templates.name());
+  Renderer renderer(std::move(text), options.template_file, templates.name());
   if (options.jsonl) {
     answer_lines(std::cin, [&](const Json& request) {
       const RenderedPrompt prompt =

@@ -25,7 +25,8 @@ std::string read_stdin() {
 
 void TextSource::add_to(CLI::App& app, const std::string& positional, const std::string& what) {
   positional_option_ =
-      app.add_option(positional, positional_text_, what + "; read from standard input when absent");
+      app.add_option(positional, positional_text_, what + "; read from standard input when absent")
+          ->type_name("");
   flag_option_ = app.add_option("-p,--prompt", flag_text_, "the same, by flag")->type_name(positional);
   app.add_option("-f,--file", file_, "the same, from a file; - is standard input")->type_name("FILE");
 }

@@ -12,6 +12,7 @@
 #include "cli/text_source.h"
 #include "core/utf8.h"
 #include "engine/model_text.h"
+#include "text/bpe_byte_alphabet.h"
 #include "text/detokenizer.h"
 
 namespace qwench::cli {
@@ -65,18 +66,25 @@ Json decode_line(const TokenizerPtr& tokenizer, const Json& request) {
   return {{"text", std::move(text)}, {"deltas", std::move(deltas)}};
 }
 
-/// Each token's own text, side by side: in alternating colours on a terminal, else parted by "|". Bytes that
-/// are no whole character are shown as \xNN.
+/// A token's own text, whose bytes may be no whole characters.
+std::string token_bytes(const TokenizerPtr& tokenizer, TokenId id) {
+  Detokenizer alone(tokenizer, false);
+  std::string text = alone.push(id);
+  text += alone.finish();
+  if (!text.empty() && text.find("\xEF\xBF\xBD") == std::string::npos) return text;
+  const std::string stored = tokenizer->token_text(id);
+  return from_byte_alphabet(stored).value_or(stored);
+}
+
+/// The tokens side by side: in alternating colours on a terminal, else parted by "|". Bytes that are no whole
+/// character are shown as \xNN.
 std::string coloured_pieces(const TokenizerPtr& tokenizer, std::span<const TokenId> ids) {
   constexpr std::string_view kColours[] = {"\x1b[30;46m", "\x1b[30;43m", "\x1b[30;42m", "\x1b[30;45m"};
   const bool colours = shows_colours(stdout);
   std::string out;
   for (size_t i = 0; i < ids.size(); ++i) {
-    Detokenizer alone(tokenizer, false);
-    std::string bytes = alone.push(ids[i]);
-    if (bytes.empty()) bytes = tokenizer->token_text(ids[i]);
     if (!colours && i > 0) out += '|';
-    out += styled(printable(bytes), kColours[i % std::size(kColours)], colours);
+    out += styled(printable(token_bytes(tokenizer, ids[i])), kColours[i % std::size(kColours)], colours);
   }
   return out;
 }
@@ -133,6 +141,7 @@ int tokenize_command(const Arguments& arguments) {
   model.add_to(app, ModelFlags::Default::none, false);
   source.add_to(app, "TEXT", "the text, or token ids with --decode");
   app.add_option("IDS", more, "with --decode: further ids")
+      ->type_name("")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("-d,--decode", options.decode, "ids in, text out");
   app.add_option("--special", options.special,

@@ -53,7 +53,11 @@ class Documentation(TestCase):
         line = MODEL_WORDS.sub('"$MODEL_PATH"', line)
         if "qwench run" in line and "MODEL_PATH" not in line:
             line = line.replace("qwench run", 'qwench run -m "$MODEL_PATH"', 1)
-        if "--jsonl" not in line and " -n " not in line:
+        if "qwench bench" in line:  # as written, but short
+            for flag, value in {"-p": "32", "-n": "4", "--depth": "8", "--batch": "1,2", "--repeat": "1"}.items():
+                line, known = re.subn(rf" {flag} \S+", f" {flag} {value}", line)
+                line += "" if known else f" {flag} {value}"
+        elif "--jsonl" not in line and " -n " not in line:
             line = re.sub(r"\bqwench (run|chat) (?!--help)", r"qwench \1 -n 8 ", line)
         return subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=folder, env=environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)

@@ -255,6 +255,17 @@ TEST(Tokenizer, TimeIsProportionalToLength) {
   }
 }
 
+TEST(Tokenizer, SpacesThatEndNoLineAreNotTriedOneByOne) {
+  nlohmann::json json = byte_tokenizer();
+  json["pre_tokenizer"] = {
+      {"type", "Sequence"},
+      {"pretokenizers",
+       {{{"type", "Split"}, {"pattern", {{"Regex", R"(\s+$)"}}}, {"behavior", "Isolated"}},
+        {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}};
+  const std::string text = std::string(1 << 20, ' ') + "x";
+  EXPECT_EQ(load(json)->encode(text, SpecialTokens::all), bytes_of(text));
+}
+
 TEST(Tokenizer, OneTokenizerServesManyThreads) {
   const auto tokenizer = Tokenizer::from_folder(test::cached("tokenizers/smollm2"));
   const std::string text = test::read_file(test::tokenizer_data("long_code.txt"));

@@ -67,13 +67,36 @@ void check(const Options& options) {
   for (const int sequences : options.batch) at_least("--batch", sequences, 1);
 }
 
-void print_row(const Row& row, double bandwidth) {
-  std::string line = fmt::format("{:<14} {:>10.1f} tok/s", row.test, row.tokens_per_second);
-  if (row.bytes_per_second > 0) {
-    line += fmt::format(" {:>8.2f} GB/s {:>6.1f} % of bandwidth", row.bytes_per_second / 1e9,
-                        100 * row.bytes_per_second / bandwidth);
+std::string as_table(const ModelInfo& info, const std::vector<Row>& rows, double bandwidth, uint64_t peak) {
+  std::string table;
+  for (const Row& row : rows) {
+    table += fmt::format("{:<14} {:>10.1f} tok/s", row.test, row.tokens_per_second);
+    if (row.bytes_per_second > 0) {
+      table += fmt::format("  {:>7.2f} GB/s  {:>5.1f} % of bandwidth", row.bytes_per_second / 1e9,
+                           100 * row.bytes_per_second / bandwidth);
+    }
+    table += '\n';
   }
-  print(line + "\n");
+  table += fmt::format("{:<14} {:>10} per token\n", "weights read",
+                       short_bytes(static_cast<double>(info.weight_bytes)));
+  table += fmt::format("{:<14} {:>10.2f} GB/s read by {} thread{}\n", "bandwidth", bandwidth / 1e9,
+                       info.threads, info.threads == 1 ? "" : "s");
+  return table + fmt::format("{:<14} {:>10}\n", "peak memory", short_bytes(static_cast<double>(peak)));
+}
+
+Json as_json(const ModelInfo& info, const std::vector<Row>& rows, double bandwidth, uint64_t peak) {
+  Json tests = Json::array();
+  for (const Row& row : rows) {
+    Json test{{"test", row.test}, {"tokens_per_second", row.tokens_per_second}};
+    if (row.bytes_per_second > 0) {
+      test["bytes_per_second"] = row.bytes_per_second;
+      test["share_of_bandwidth"] = row.bytes_per_second / bandwidth;
+    }
+    tests.push_back(std::move(test));
+  }
+  return {{"model", info.name},          {"weight_type", info.weight_type},   {"threads", info.threads},
+          {"read_bandwidth", bandwidth}, {"weight_bytes", info.weight_bytes}, {"tests", std::move(tests)},
+          {"peak_memory", peak}};
 }
 
 }  // namespace
@@ -122,40 +145,14 @@ int bench_command(const Arguments& arguments) {
   const std::unique_ptr<Engine> engine = model.load();
   const ModelInfo& info = engine->info();
   std::fputs((banner(info) + "\n").c_str(), stderr);
-  const double bandwidth = read_bandwidth(info.threads);
-  if (!options.json) {
-    print(fmt::format("{:<14} {:>10} weights, {} per token\n{:<14} {:>10.2f} GB/s by {} threads\n", "model",
-                      info.weight_type, short_bytes(static_cast<double>(info.weight_bytes)), "memory read",
-                      bandwidth / 1e9, info.threads));
-  }
   std::vector<Row> rows;
-  const auto add = [&](Row row) {
-    if (!options.json) print_row(row, bandwidth);
-    rows.push_back(std::move(row));
-  };
-  add(measure_prefill(*engine, options));
-  for (const int sequences : options.batch) add(measure_decode(*engine, options, sequences));
-  if (options.json) {
-    Json tests = Json::array();
-    for (const Row& row : rows) {
-      Json test{{"test", row.test}, {"tokens_per_second", row.tokens_per_second}};
-      if (row.bytes_per_second > 0) {
-        test["bytes_per_second"] = row.bytes_per_second;
-        test["share_of_bandwidth"] = row.bytes_per_second / bandwidth;
-      }
-      tests.push_back(std::move(test));
-    }
-    print(to_line({{"model", info.name},
-                   {"weight_type", info.weight_type},
-                   {"threads", info.threads},
-                   {"read_bandwidth", bandwidth},
-                   {"weight_bytes", info.weight_bytes},
-                   {"tests", std::move(tests)},
-                   {"peak_memory", peak_memory()}}) +
-          "\n");
-  } else {
-    print(fmt::format("{:<14} {:>10}\n", "peak memory", short_bytes(static_cast<double>(peak_memory()))));
-  }
+  rows.push_back(measure_prefill(*engine, options));
+  for (const int sequences : options.batch) rows.push_back(measure_decode(*engine, options, sequences));
+  // Before the bandwidth, whose buffer is no part of running the model.
+  const uint64_t peak = peak_memory();
+  const double bandwidth = read_bandwidth(info.threads);
+  print(options.json ? to_line(as_json(info, rows, bandwidth, peak)) + "\n"
+                     : as_table(info, rows, bandwidth, peak));
   return 0;
 }
 

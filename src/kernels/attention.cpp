@@ -1,6 +1,7 @@
 #include "kernels/attention.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -58,12 +59,13 @@ void Scores(AttentionScratch& s, int queries, int keys) {
   HWY_ALIGN float sums[kMostSums];
   for (int i = 0; i < queries; i += kTileRows) {
     const int mr = std::min(kTileRows, queries - i);
-    for (int j = 0; j < keys; j += kTileCols) {
-      const int nr = std::min(kTileCols, keys - j);
+    for (int j = 0; j < keys;) {
+      const int nr = ScoreTiles::width(keys - j);
       ScoreTiles::get(mr, nr)(s.query.data() + i * s.width, s.width,
                               reinterpret_cast<const uint8_t*>(s.key.data() + j * s.width), s.width * 4,
                               s.width, sums);
       for (int r = 0; r < mr; ++r) std::copy_n(sums + r * nr, nr, s.score.data() + (i + r) * kKeyTile + j);
+      j += nr;
     }
   }
 }
@@ -112,22 +114,25 @@ void WeightedSum(const float* weights, const float* values, int64_t width, Seen 
                  float* sum) {
   const DF d;
   VF acc[MR * NV];
-  for (int i = 0; i < MR; ++i) {
-    const VF rescale = hn::Set(d, states[i].rescale);
-    for (int j = 0; j < NV; ++j)
-      acc[i * NV + j] = hn::Mul(hn::LoadU(d, sum + i * width + j * kStep), rescale);
-  }
+  Unroll<MR * NV>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
+    const VF before = hn::LoadU(d, sum + i / NV * width + i % NV * kStep);
+    acc[i] = hn::Mul(before, hn::Set(d, states[i / NV].rescale));
+  });
   for (int key = seen.begin; key < seen.end; ++key) {
     VF value[NV];
-    for (int j = 0; j < NV; ++j) value[j] = hn::LoadU(d, values + key * width + j * kStep);
-    for (int i = 0; i < MR; ++i) {
+    Unroll<NV>([&](auto j) HWY_ATTR
+               __attribute__((always_inline)) { value[j] = hn::LoadU(d, values + key * width + j * kStep); });
+    Unroll<MR>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
       const VF weight = hn::Set(d, weights[i * kKeyTile + key]);
-      for (int j = 0; j < NV; ++j) acc[i * NV + j] = hn::MulAdd(weight, value[j], acc[i * NV + j]);
-    }
+      std::atomic_signal_fence(std::memory_order_seq_cst);  // as in Tile
+      Unroll<NV>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
+        acc[i * NV + j] = hn::MulAdd(weight, value[j], acc[i * NV + j]);
+      });
+    });
   }
-  for (int i = 0; i < MR; ++i) {
-    for (int j = 0; j < NV; ++j) hn::StoreU(acc[i * NV + j], d, sum + i * width + j * kStep);
-  }
+  Unroll<MR * NV>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
+    hn::StoreU(acc[i], d, sum + i / NV * width + i % NV * kStep);
+  });
 }
 
 template <int MR>

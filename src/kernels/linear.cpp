@@ -20,7 +20,7 @@ namespace qwench {
 namespace HWY_NAMESPACE {
 
 // Rows of x up to which plain weights are converted in registers: so many fit one tile.
-constexpr int64_t kFusedRows = 4;
+constexpr int kFusedRows = 4;
 // With one row of x, weights' rows read side by side.
 constexpr int kVectorCols = 4;
 
@@ -49,21 +49,30 @@ void Accumulate(const LinearArgs& a, int64_t m, int mr, int64_t n, int nr, int64
 }
 
 // A few rows of x: weights are converted in registers and read once.
-template <class Element>
-void Fused(const LinearArgs& a, int64_t begin, int64_t end) {
+template <class Element, int Rows, int Cols>
+void FusedTiles(const LinearArgs& a, int64_t begin, int64_t end) {
+  using MemoryTiles = Tiles<Element, WeightsFrom::memory, Rows, Cols>;
   const Geometry g = geometry(a);
   const int mr = static_cast<int>(a.rows);
   const auto* w = reinterpret_cast<const uint8_t*>(a.w);
-  const int most = mr == 1 ? kVectorCols : kTileCols;
   HWY_ALIGN float sums[kMostSums];
-  for (int64_t n = begin; n < end; n += most) {
-    const int nr = static_cast<int>(std::min<int64_t>(most, end - n));
-    const TileFunction tile = Tiles<Element, WeightsFrom::memory, kFusedRows, kVectorCols>::get(mr, nr);
+  for (int64_t n = begin; n < end;) {
+    const int nr = MemoryTiles::width(end - n);
     for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
-      tile(a.x + k, a.x_stride, w + n * g.row_bytes + k * Element::kBytes, g.row_bytes,
-           std::min(kLinearChunk, a.cols - k), sums);
+      MemoryTiles::get(mr, nr)(a.x + k, a.x_stride, w + n * g.row_bytes + k * Element::kBytes, g.row_bytes,
+                               std::min(kLinearChunk, a.cols - k), sums);
       Accumulate(a, 0, mr, n, nr, k, sums);
     }
+    n += nr;
+  }
+}
+
+template <class Element>
+void Fused(const LinearArgs& a, int64_t begin, int64_t end) {
+  if (a.rows == 1) {
+    FusedTiles<Element, 1, kVectorCols>(a, begin, end);
+  } else {
+    FusedTiles<Element, kFusedRows, kTileCols>(a, begin, end);
   }
 }
 
@@ -130,10 +139,11 @@ void Panel(const LinearArgs& a, int64_t n, int64_t cols, int64_t k, const uint8_
   HWY_ALIGN float sums[kMostSums];
   for (int64_t m = 0; m < a.rows; m += kTileRows) {
     const int mr = static_cast<int>(std::min<int64_t>(kTileRows, a.rows - m));
-    for (int64_t j = 0; j < cols; j += kTileCols) {
-      const int nr = static_cast<int>(std::min<int64_t>(kTileCols, cols - j));
+    for (int64_t j = 0; j < cols;) {
+      const int nr = PanelTiles::width(cols - j);
       PanelTiles::get(mr, nr)(a.x + m * a.x_stride + k, a.x_stride, w + j * w_stride, w_stride, count, sums);
       Accumulate(a, m, mr, n + j, nr, k, sums);
+      j += nr;
     }
   }
 }

@@ -92,20 +92,20 @@ void Tile(const float* x, int64_t x_stride, const uint8_t* w, int64_t w_stride, 
 
 using TileFunction = void (*)(const float*, int64_t, const uint8_t*, int64_t, int64_t, float*);
 
-// tiles[i][j] has i + 1 rows of x and j + 1 rows of w.
+// Tiles of 1 to Rows rows of x with Cols rows of w, or with one.
 template <class Element, WeightsFrom kFrom, int Rows, int Cols>
 struct Tiles {
-  template <int I, int... J>
-  static constexpr std::array<TileFunction, Cols> row(std::integer_sequence<int, J...>) {
-    return {&Tile<I + 1, J + 1, Element, kFrom>...};
+  template <int Width, int... I>
+  static constexpr std::array<TileFunction, Rows> all(std::integer_sequence<int, I...>) {
+    return {&Tile<I + 1, Width, Element, kFrom>...};
   }
-  template <int... I>
-  static constexpr std::array<std::array<TileFunction, Cols>, Rows> all(std::integer_sequence<int, I...>) {
-    return {row<I>(std::make_integer_sequence<int, Cols>())...};
-  }
-  static constexpr auto kTable = all(std::make_integer_sequence<int, Rows>());
+  static constexpr auto kWide = all<Cols>(std::make_integer_sequence<int, Rows>());
+  static constexpr auto kNarrow = all<1>(std::make_integer_sequence<int, Rows>());
+
+  // The widest tile for what is left: its width is `cols` of get.
+  static int width(int64_t left) { return left >= Cols ? Cols : 1; }
   static TileFunction get(int rows, int cols) {
-    return kTable[static_cast<size_t>(rows - 1)][static_cast<size_t>(cols - 1)];
+    return (cols == 1 ? kNarrow : kWide)[static_cast<size_t>(rows - 1)];
   }
 };
 

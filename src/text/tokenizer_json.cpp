@@ -103,7 +103,9 @@ std::vector<Bpe::Merge> read_merges(dom::element model, const Vocabulary& vocabu
     std::string_view line;
     if (merges.empty() && entry.get_string().get(line) == simdjson::SUCCESS && line.starts_with("#version"))
       continue;
-    const auto [left, right] = read_merge(entry, merges.size(), what);
+    const auto parts = read_merge(entry, merges.size(), what);
+    const std::string_view left = parts.first;
+    const std::string_view right = parts.second;
     const auto need = [&](std::string_view token) {
       const auto id = vocabulary.find(token);
       if (!id) {

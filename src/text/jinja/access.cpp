@@ -174,6 +174,9 @@ Value get_attribute(Runtime& rt, const Value& object, std::string_view name) {
     if (found != nullptr) return *found;
   } else if (object.is_undefined()) {
     fail_undefined(object);
+  } else if (object.is(Type::thing)) {
+    Value found = object.as<Thing>().item(rt, rt.heap.string(name));
+    if (!found.is_missing()) return found;
   }
   return no_attribute(rt, object, name);
 }

@@ -174,6 +174,7 @@ Value integer_arithmetic(Runtime& rt, Operator op, const Value& a, const Value& 
 }
 
 Value repeat(Runtime& rt, const Value& sequence, const Value& times) {
+  if (times.is(Type::big_integer)) fail("cannot fit 'int' into an index-sized integer");
   const int64_t count = std::max<int64_t>(0, to_index("repetition", times));
   if (sequence.is_string()) {
     const String& string = sequence.as<String>();

@@ -40,6 +40,9 @@ std::map<std::string, Value> make_globals(Runtime& rt);
 /// str() or the string itself: what Jinja calls soft_str.
 Value soft_string(Runtime& rt, const Value& value);
 
+/// Python's float(text); nothing when it is no number.
+std::optional<double> parse_real(Runtime& rt, std::string_view text);
+
 /// "a.b.0" as a path of keys: numbers become integers. None: the value itself.
 class AttributePath {
  public:

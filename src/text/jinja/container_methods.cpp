@@ -69,6 +69,7 @@ void add_pairs(Runtime& rt, Dict& dict, const Value& source) {
     for (const auto& [key, value] : source.as<Dict>().entries()) dict.set(key, value);
     return;
   }
+  if (source.is_undefined()) fail_undefined(source);
   const IteratorPtr iterator = iterate(rt, source);
   for (Value pair; iterator->next(rt, pair);) {
     const std::vector<Value> items = to_vector(rt, pair);

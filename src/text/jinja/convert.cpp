@@ -86,38 +86,47 @@ std::string scalar_text(const Value& value) {
   return digits;
 }
 
+/// What stands for a character in a repr; empty: the character itself.
+std::string escaped_character(uint32_t code, char quote) {
+  if (code >= 0x20 && code < 0x7F) {
+    if (code == '\\') return "\\\\";
+    return code == static_cast<unsigned char>(quote) ? std::string("\\") + quote : "";
+  }
+  if (code == '\n') return "\\n";
+  if (code == '\r') return "\\r";
+  if (code == '\t') return "\\t";
+  if (is_printable(code)) return "";
+  if (code < 0x100) return fmt::format("\\x{:02x}", code);
+  return code < 0x10000 ? fmt::format("\\u{:04x}", code) : fmt::format("\\U{:08x}", code);
+}
+
 /// Python's repr of a string; an escape has the origin of its character.
 void append_string_repr(TrackedText& out, const TrackedText& text) {
   const std::string_view view = text.view();
   const char quote =
       view.find('\'') != std::string_view::npos && view.find('"') == std::string_view::npos ? '"' : '\'';
   const bool quotes_from_input = text.all_input();
-  OriginReader origin(text);
   out.append({&quote, 1}, quotes_from_input);
+  size_t copied = 0;
   for (size_t at = 0; at < view.size();) {
-    const Utf8Char c = decode_utf8(view.substr(at));
-    const bool input = origin.is_input(at);
-    const uint32_t code = c.code;
-    if (code == '\\' || code == static_cast<unsigned char>(quote)) {
-      out.append("\\", input);
-      out.append(view.substr(at, 1), input);
-    } else if (code == '\n') {
-      out.append("\\n", input);
-    } else if (code == '\r') {
-      out.append("\\r", input);
-    } else if (code == '\t') {
-      out.append("\\t", input);
-    } else if (is_printable(c.code)) {
-      out.append(view.substr(at, static_cast<size_t>(c.length)), input);
-    } else if (code < 0x100) {
-      out.append(fmt::format("\\x{:02x}", code), input);
-    } else if (code < 0x10000) {
-      out.append(fmt::format("\\u{:04x}", code), input);
-    } else {
-      out.append(fmt::format("\\U{:08x}", code), input);
+    const unsigned char byte = static_cast<unsigned char>(view[at]);
+    size_t next = at + 1;
+    std::string escaped;
+    if (byte >= 0x80) {
+      const Utf8Char c = decode_utf8(view.substr(at));
+      next = at + static_cast<size_t>(c.length);
+      escaped = escaped_character(c.code, quote);
+    } else if (byte < 0x20 || byte == 0x7F || byte == '\\' || view[at] == quote) {
+      escaped = escaped_character(byte, quote);
     }
-    at += static_cast<size_t>(c.length);
+    if (!escaped.empty()) {
+      out.append(text, copied, at);
+      out.append(escaped, text.is_input(at));
+      copied = next;
+    }
+    at = next;
   }
+  out.append(text, copied, view.size());
   out.append({&quote, 1}, quotes_from_input);
 }
 

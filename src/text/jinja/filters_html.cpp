@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "core/utf8.h"
 #include "text/jinja/builtins.h"
@@ -190,16 +191,24 @@ Value urlize_filter(Runtime& rt, Arguments& arguments) {
   const TrackedText text = escape_html(rt, bound[0]);
   rt.work(text.size() * 32);
   TrackedText out = urlize(text, options);
+  if (touches_input(bound[3]) || touches_input(bound[4])) out.mark_all_input();
   rt.check_size(out.size());
   return rt.heap.string(std::move(out), rt.autoescape);
 }
 
 Value filesizeformat_filter(Runtime& rt, Arguments& arguments) {
   const auto bound = bind("filesizeformat", arguments, {"value", "binary"}, 1);
-  Arguments conversion{{bound[0]}, {}};
-  const Value number = call_filter(rt, find_filter("float"), conversion);
-  if (!bound[0].is_number() && !bound[0].is_string()) fail_type("filesizeformat", "a number", bound[0]);
-  const double bytes = number.as_real();
+  if (bound[0].is_undefined()) fail_undefined(bound[0]);
+  double bytes = 0;
+  if (bound[0].is_string()) {
+    const auto parsed = parse_real(rt, bound[0].as<String>().text.view());
+    if (!parsed) fail("could not convert string to float: " + repr(rt, bound[0]).str());
+    bytes = *parsed;
+  } else if (bound[0].is_number()) {
+    bytes = to_double(bound[0]);
+  } else {
+    fail_type("filesizeformat", "a number", bound[0]);
+  }
   const bool binary = truthy(rt, bound[1]);
   const double base = binary ? 1024 : 1000;
   TrackedText out;
@@ -208,7 +217,8 @@ Value filesizeformat_filter(Runtime& rt, Arguments& arguments) {
     return rt.heap.string(std::move(out));
   };
   if (bytes == 1) return give("1 Byte");
-  if (bytes < base) return give(fmt::format("{} Bytes", static_cast<int64_t>(std::max(bytes, -9.2e18))));
+  if (std::isnan(bytes)) fail("cannot convert float NaN to integer");
+  if (bytes < base) return give(fmt::format("{} Bytes", BigInt::truncate(bytes).to_string()));
   double unit = base;
   constexpr std::string_view prefixes = "kMGTPEZY";
   for (const char& prefix : prefixes) {

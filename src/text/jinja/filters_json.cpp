@@ -17,14 +17,14 @@ class JsonWriter {
     sort_ = truthy(rt, arguments[4]);
     const Value& indent = arguments[2];
     indented_ = !indent.is_missing() && !indent.is_none();
-    if (indented_) {
-      if (indent.is_string()) {
-        indent_ = indent.as<String>().text;
-      } else {
-        const int64_t width = std::max<int64_t>(0, to_index("tojson", indent));
-        rt.check_size(static_cast<size_t>(width));
-        indent_ = TrackedText::of_template(std::string(static_cast<size_t>(width), ' '));
-      }
+    if (indent.is_string()) {
+      indent_ = indent.as<String>().text;
+    } else if (indent.is_integer()) {
+      const int64_t width = std::max<int64_t>(0, to_index("tojson", indent));
+      rt.check_size(static_cast<size_t>(width));
+      indent_ = TrackedText::of_template(std::string(static_cast<size_t>(width), ' '));
+    } else if (indented_) {
+      wrong_indent_ = indent;  // does no harm to a string
     }
     item_separator_ = TrackedText::of_template(indented_ ? "," : ", ");
     key_separator_ = TrackedText::of_template(": ");
@@ -38,6 +38,9 @@ class JsonWriter {
   }
 
   TrackedText run(const Value& value) {
+    if (wrong_indent_.is_undefined() && !value.is_string()) fail_undefined(wrong_indent_);
+    if (!wrong_indent_.is_missing() && !value.is_string())
+      fail_type("tojson(indent)", "an integer or a string", wrong_indent_);
     write(value, 0);
     rt_.check_size(out_.size());
     return std::move(out_);
@@ -112,7 +115,7 @@ class JsonWriter {
           escaped = "\\b";
           break;
         default:
-          if (byte < 0x20) {
+          if (byte < 0x20 || (byte == 0x7F && ascii_)) {
             escaped = fmt::format("\\u{:04x}", byte);
           } else if (byte >= 0x80 && ascii_) {
             const Utf8Char c = decode_utf8(view.substr(at));
@@ -197,6 +200,7 @@ class JsonWriter {
   Runtime& rt_;
   bool ascii_ = false, sort_ = false, indented_ = false;
   TrackedText indent_, item_separator_, key_separator_;
+  Value wrong_indent_;
   TrackedText out_;
 };
 

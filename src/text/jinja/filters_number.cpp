@@ -86,33 +86,6 @@ std::optional<BigInt> parse_int(std::string_view text, int64_t base) {
   return negative ? -*value : *value;
 }
 
-/// float(text)
-std::optional<double> parse_real(std::string_view text) {
-  auto number = ascii_number(text);
-  if (!number || !remove_underscores(*number) || number->empty()) return std::nullopt;
-  std::string_view digits = *number;
-  const bool negative = digits[0] == '-';
-  if (negative || digits[0] == '+') digits.remove_prefix(1);
-  std::string lower;
-  for (const char c : digits) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
-  double value = 0;
-  if (lower == "inf" || lower == "infinity") {
-    value = std::numeric_limits<double>::infinity();
-  } else if (lower == "nan") {
-    value = std::numeric_limits<double>::quiet_NaN();
-  } else {
-    if (lower.empty() || !((lower[0] >= '0' && lower[0] <= '9') || lower[0] == '.')) return std::nullopt;
-    const auto [end, status] = std::from_chars(lower.data(), lower.data() + lower.size(), value);
-    if (end != lower.data() + lower.size() || status == std::errc::invalid_argument) return std::nullopt;
-    if (status == std::errc::result_out_of_range) {
-      const size_t exponent = lower.find('e');
-      const bool tiny = exponent != std::string::npos && lower[exponent + 1] == '-';
-      value = tiny ? 0.0 : std::numeric_limits<double>::infinity();
-    }
-  }
-  return negative ? -value : value;
-}
-
 Value int_filter(Runtime& rt, Arguments& arguments) {
   const auto bound = bind("int", arguments, {"value", "default", "base"}, 1);
   const Value& value = bound[0];
@@ -124,9 +97,11 @@ Value int_filter(Runtime& rt, Arguments& arguments) {
   if (value.is_string()) {
     const std::string_view text = value.as<String>().text.view();
     rt.work(text.size() * 8);
-    if (const auto parsed = parse_int(text, bound[2].is_missing() ? 10 : to_index("int", bound[2])))
-      return rt.heap.integer(*parsed);
-    const auto parsed = parse_real(text);
+    // A base that is no integer fails like a text that is no number.
+    const int64_t base =
+        bound[2].is_missing() ? 10 : (bound[2].is_small_integer() ? bound[2].as_integer() : -1);
+    if (const auto parsed = parse_int(text, base)) return rt.heap.integer(*parsed);
+    const auto parsed = parse_real(rt, text);
     if (!parsed || !std::isfinite(*parsed)) return otherwise;
     real = *parsed;
   } else if (value.is(Type::real)) {
@@ -146,7 +121,7 @@ Value float_filter(Runtime& rt, Arguments& arguments) {
   if (value.is_number()) return Value::real(to_double(value));
   if (value.is_string()) {
     rt.work(value.as<String>().text.size() * 8);
-    if (const auto parsed = parse_real(value.as<String>().text.view())) return Value::real(*parsed);
+    if (const auto parsed = parse_real(rt, value.as<String>().text.view())) return Value::real(*parsed);
   }
   return bound[1].is_missing() ? Value::real(0.0) : bound[1];
 }
@@ -220,6 +195,33 @@ Value round_filter(Runtime& rt, Arguments& arguments) {
 }
 
 }  // namespace
+
+std::optional<double> parse_real(Runtime& rt, std::string_view text) {
+  rt.work(text.size() * 8);
+  auto number = ascii_number(text);
+  if (!number || !remove_underscores(*number) || number->empty()) return std::nullopt;
+  std::string_view digits = *number;
+  const bool negative = digits[0] == '-';
+  if (negative || digits[0] == '+') digits.remove_prefix(1);
+  std::string lower;
+  for (const char c : digits) lower += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  double value = 0;
+  if (lower == "inf" || lower == "infinity") {
+    value = std::numeric_limits<double>::infinity();
+  } else if (lower == "nan") {
+    value = std::numeric_limits<double>::quiet_NaN();
+  } else {
+    if (lower.empty() || !((lower[0] >= '0' && lower[0] <= '9') || lower[0] == '.')) return std::nullopt;
+    const auto [end, status] = std::from_chars(lower.data(), lower.data() + lower.size(), value);
+    if (end != lower.data() + lower.size() || status == std::errc::invalid_argument) return std::nullopt;
+    if (status == std::errc::result_out_of_range) {
+      const size_t exponent = lower.find('e');
+      const bool tiny = exponent != std::string::npos && lower[exponent + 1] == '-';
+      value = tiny ? 0.0 : std::numeric_limits<double>::infinity();
+    }
+  }
+  return negative ? -value : value;
+}
 
 void add_number_filters(FilterTable& table) {
   table["int"] = int_filter;

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "core/utf8.h"
@@ -84,8 +86,6 @@ Value replace_filter(Runtime& rt, Arguments& arguments) {
 
 Value indent_filter(Runtime& rt, Arguments& arguments) {
   const auto bound = bind("indent", arguments, {"s", "width", "first", "blank"}, 1);
-  if (bound[0].is_undefined()) fail_undefined(bound[0]);
-  const String& string = to_string_argument("indent", bound[0]);
   TrackedText indention;
   if (bound[1].is_string()) {
     indention = bound[1].as<String>().text;
@@ -93,6 +93,8 @@ Value indent_filter(Runtime& rt, Arguments& arguments) {
     const int64_t width = bound[1].is_missing() ? 4 : std::max<int64_t>(0, to_index("indent", bound[1]));
     indention = pad(rt, {}, static_cast<size_t>(width), 0, TrackedText::of_template(" "));
   }
+  if (bound[0].is_undefined()) fail_undefined(bound[0]);
+  const String& string = to_string_argument("indent", bound[0]);
   if (string.markup && !is_markup(bound[1])) indention = escape_html(indention);
   const bool first = truthy(rt, bound[2]);
   const bool blank = truthy(rt, bound[3]);
@@ -113,7 +115,11 @@ Value indent_filter(Runtime& rt, Arguments& arguments) {
 
 Value truncate_filter(Runtime& rt, Arguments& arguments) {
   const auto bound = bind("truncate", arguments, {"s", "length", "killwords", "end", "leeway"}, 1);
-  const int64_t limit = bound[1].is_missing() ? 255 : to_index("truncate", bound[1]);
+  const bool real =
+      bound[1].is(Type::real) && std::fabs(bound[1].as_real()) < 1e18;  // enough to compare with
+  const int64_t limit = bound[1].is_missing() ? 255
+                                              : (real ? static_cast<int64_t>(bound[1].as_real())
+                                                      : to_index("truncate", bound[1]));
   const TrackedText end =
       bound[3].is_missing() ? TrackedText::of_template("...") : to_string_argument("truncate", bound[3]).text;
   const int64_t end_length = static_cast<int64_t>(count_code_points(end.view()));
@@ -123,6 +129,7 @@ Value truncate_filter(Runtime& rt, Arguments& arguments) {
   const auto size = length(rt, bound[0]);
   if (!size) fail("object of type '" + type_name(bound[0]) + "' has no len()");
   if (*size <= limit || *size - limit <= leeway) return bound[0];
+  if (real) fail("slice indices must be integers or None or have an __index__ method");
   const String& string = to_string_argument("truncate", bound[0]);
   size_t kept = byte_of_code_point(string.text.view(), static_cast<size_t>(limit - end_length));
   if (!truthy(rt, bound[2])) {

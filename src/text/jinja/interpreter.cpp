@@ -111,6 +111,13 @@ void Interpreter::print(const Value& value, Output& out) {
   out.append(to_text(rt_, value));
 }
 
+/// The result of a call block or filter block: it must be text, and is not escaped again.
+void Interpreter::write(const Value& text, Output& out) {
+  if (!text.is_string())
+    return out.refuse("sequence item: expected str instance, " + type_name(text) + " found");
+  out.append(text.as<String>().text);
+}
+
 Value Interpreter::text_value(TrackedText text) { return rt_.heap.string(std::move(text), rt_.autoescape); }
 
 // --- Statements
@@ -272,7 +279,7 @@ Interpreter::Flow Interpreter::execute_filter_block(const FilterBlockStmt& node,
     const Value* const before = std::exchange(block_content_, &content);
     const Value filtered = evaluate(*node.filter, frame);
     block_content_ = before;
-    print(filtered, *frame.out);
+    write(filtered, *frame.out);
   }
   leave(node.loads, frame);
   return flow;
@@ -309,8 +316,7 @@ void Interpreter::execute_macro(const MacroStmt& node, const Frame& frame) {
 void Interpreter::execute_call_block(const CallBlockStmt& node, const Frame& frame) {
   const Value caller = rt_.heap.thing<Macro>(*this, node.macro, nullptr, frame.activation, frame.context);
   const Value result = call_with(static_cast<const CallExpr&>(*node.call), frame, &caller);
-  // What a call block writes is not escaped again, whatever it is.
-  frame.out->append(to_text(rt_, result));
+  write(result, *frame.out);
 }
 
 void Interpreter::execute_generation(const GenerationStmt& node, const Frame& frame) {

@@ -59,6 +59,7 @@ class Interpreter {
   void execute_block(const BlockStmt& node, const Frame& frame);
   void run_block(const BlockStmt& block, const std::shared_ptr<Context>& context, Output& out);
   void print(const Value& value, Output& out);
+  void write(const Value& text, Output& out);
   void leave(const ScopeLoads& loads, const Frame& frame) const;
   void publish(const std::vector<Export>& exports, const Frame& frame) const;
   Value text_value(TrackedText text);

@@ -112,7 +112,8 @@ class Lexer {
         return;
       }
     }
-    error("Missing end of comment tag", tag);
+    at_ = source_.size();
+    if (inside < source_.size()) error("Missing end of comment tag", tag);
   }
 
   /// After the end of a "raw" tag whose inside begins at `at`, or kNone.
@@ -135,7 +136,8 @@ class Lexer {
       at_ = end;
       return;
     }
-    error("Missing end of raw directive", tag);
+    at_ = source_.size();
+    if (begin < source_.size()) error("Missing end of raw directive", tag);
   }
 
   void data(size_t begin, size_t end) {

@@ -47,6 +47,11 @@ size_t Output::count_written() {
   return counted_;
 }
 
+TrackedText Output::take() {
+  if (refused_) fail(*refused_);
+  return std::move(text_);
+}
+
 void Output::grow() {
   const size_t more = std::max(text_.size() - held_, size_t{4096});
   rt_.heap.hold(more);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -58,7 +59,10 @@ class Output {
     account();
   }
   const TrackedText& text() const { return text_; }
-  TrackedText take() { return std::move(text_); }
+  /// The text, moved out; fails when something was written that is no text.
+  TrackedText take();
+  /// Python finds a piece that is no text only when it joins the pieces.
+  void refuse(std::string message) { refused_ = std::move(message); }
   /// The code points written so far; each is counted once.
   size_t count_written();
 
@@ -74,6 +78,7 @@ class Output {
   size_t held_ = 0;
   size_t counted_bytes_ = 0;
   size_t counted_ = 0;
+  std::optional<std::string> refused_;
 };
 
 /// Where a piece of the template runs.

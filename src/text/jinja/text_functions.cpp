@@ -137,8 +137,7 @@ std::vector<ByteSpan> split_spaces(std::string_view text, int64_t max) {
     if (at >= text.size()) return parts;
     const size_t begin = at;
     if (max >= 0 && static_cast<int64_t>(parts.size()) >= max) {
-      const ByteSpan rest = strip(text.substr(begin), nullptr, false, true);
-      parts.push_back({begin, begin + rest.end});
+      parts.push_back({begin, text.size()});
       return parts;
     }
     skip(false);
@@ -161,7 +160,7 @@ std::vector<ByteSpan> split_spaces_right(std::string_view text, int64_t max) {
     if (at == 0) break;
     const size_t end = at;
     if (max >= 0 && static_cast<int64_t>(parts.size()) >= max) {
-      parts.push_back({strip(text.substr(0, end), nullptr, true, false).begin, end});
+      parts.push_back({0, end});
       break;
     }
     skip(false);

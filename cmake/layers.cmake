@@ -1,3 +1,11 @@
+# qwench_precompile(TARGET headers...): large headers of libraries, read once for all of a target's files.
+function(qwench_precompile target)
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -fpch-preprocess)  # lets ccache see what the header holds
+  endif()
+endfunction()
+
 # qwench_layer(NAME LINK libs...): the static library qwench_NAME from src/NAME.
 function(qwench_layer name)
   cmake_parse_arguments(LAYER "" "" "LINK" ${ARGN})
@@ -38,6 +46,7 @@ function(qwench_program)
   add_library(qwench_cli STATIC ${sources})
   target_include_directories(qwench_cli PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(qwench_cli PUBLIC QWENCH_VERSION="${PROJECT_VERSION}")
+  qwench_precompile(qwench_cli <CLI/CLI.hpp> <nlohmann/json.hpp> <fmt/format.h>)
   target_link_libraries(qwench_cli PUBLIC libqwench CLI11::CLI11 PkgConfig::edit)
   add_executable(qwench ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
   target_link_libraries(qwench PRIVATE qwench_cli)

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <queue>
+#include <unordered_map>
 
 #include "checkpoint/printable.h"
 #include "qwench/error.h"
@@ -17,6 +19,61 @@ namespace {
 constexpr uint32_t kNoMerge = UINT32_MAX;
 // Up to here looking at every rank for each merge beats keeping a heap.
 constexpr size_t kShortPiece = 64;
+
+template <typename T>
+using MinHeap = std::priority_queue<T, std::vector<T>, std::greater<>>;
+
+/// Places where a pair may merge, the lowest rank first and of one rank the leftmost. A long piece has many
+/// places and few ranks: the places of a rank come mostly in order, so that they need no heap.
+class MergeQueue {
+ public:
+  void push(uint32_t rank, uint32_t place) {
+    const auto [found, added] = bucket_of_.emplace(rank, buckets_.size());
+    if (added) buckets_.emplace_back();
+    Bucket& bucket = buckets_[found->second];
+    if (bucket.in_order.empty() || place > bucket.in_order.back()) {
+      bucket.in_order.push_back(place);
+    } else {
+      bucket.rest.push(place);
+    }
+    if (!bucket.waits) ranks_.push(rank);
+    bucket.waits = true;
+  }
+
+  /// False when nothing is left.
+  bool pop(uint32_t& rank, uint32_t& place) {
+    while (!ranks_.empty()) {
+      rank = ranks_.top();
+      Bucket& bucket = buckets_[bucket_of_.at(rank)];
+      const bool ordered = bucket.taken < bucket.in_order.size();
+      if (!bucket.rest.empty() && (!ordered || bucket.rest.top() < bucket.in_order[bucket.taken])) {
+        place = bucket.rest.top();
+        bucket.rest.pop();
+        return true;
+      }
+      if (ordered) {
+        place = bucket.in_order[bucket.taken++];
+        return true;
+      }
+      bucket.waits = false;
+      bucket.in_order.clear();
+      bucket.taken = 0;
+      ranks_.pop();
+    }
+    return false;
+  }
+
+ private:
+  struct Bucket {
+    std::vector<uint32_t> in_order;
+    size_t taken = 0;        // of in_order
+    MinHeap<uint32_t> rest;  // those that came out of order
+    bool waits = false;      // its rank lies in ranks_
+  };
+  std::unordered_map<uint32_t, size_t> bucket_of_;
+  std::vector<Bucket> buckets_;
+  MinHeap<uint32_t> ranks_;
+};
 
 }  // namespace
 
@@ -160,11 +217,6 @@ void Bpe::merge_short(BpeScratch& scratch, std::vector<TokenId>& out) const {
 }
 
 void Bpe::merge_long(BpeScratch& scratch, std::vector<TokenId>& out) const {
-  struct Candidate {
-    uint64_t order;  // rank, then place
-    TokenId result;
-    bool operator>(const Candidate& other) const { return order > other.order; }
-  };
   constexpr uint32_t kEnd = UINT32_MAX;
   constexpr TokenId kGone = -1;
   auto& ids = scratch.ids;
@@ -173,36 +225,31 @@ void Bpe::merge_long(BpeScratch& scratch, std::vector<TokenId>& out) const {
   const size_t n = ids.size();
   next.resize(n);
   previous.resize(n);
-  std::vector<Candidate> found;
-  found.reserve(n);
-  const auto candidate = [&](uint32_t place, auto&& take) {
+  MergeQueue queue;
+  const auto add = [&](uint32_t place) {
     const Slot* m = find_merge(ids[place], ids[next[place]]);
-    if (m) take(Candidate{uint64_t{m->rank} << 32 | place, m->result});
+    if (m) queue.push(m->rank, place);
   };
   for (uint32_t i = 0; i < n; ++i) {
     next[i] = i + 1 < n ? i + 1 : kEnd;
     previous[i] = i > 0 ? i - 1 : kEnd;
-    if (next[i] != kEnd) candidate(i, [&](Candidate c) { found.push_back(c); });
+    if (next[i] != kEnd) add(i);
   }
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue(std::greater<>{},
-                                                                               std::move(found));
-  const auto push = [&](Candidate c) { queue.push(c); };
-  while (!queue.empty()) {
-    const Candidate top = queue.top();
-    queue.pop();
-    const auto place = static_cast<uint32_t>(top.order);
+  uint32_t rank = 0;
+  uint32_t place = 0;
+  while (queue.pop(rank, place)) {
     if (ids[place] == kGone || next[place] == kEnd) continue;
     const uint32_t right = next[place];
     const Slot* m = find_merge(ids[place], ids[right]);
-    if (!m || m->result != top.result) continue;  // one of the two has changed since
+    if (!m || m->rank != rank) continue;  // one of the two has changed since
     ids[place] = m->result;
     ids[right] = kGone;
     next[place] = next[right];
     if (next[place] != kEnd) {
       previous[next[place]] = place;
-      candidate(place, push);
+      add(place);
     }
-    if (previous[place] != kEnd) candidate(previous[place], push);
+    if (previous[place] != kEnd) add(previous[place]);
   }
   for (uint32_t i = 0; i != kEnd; i = next[i]) out.push_back(ids[i]);
 }

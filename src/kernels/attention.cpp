@@ -55,17 +55,17 @@ void UnpackTile(const AttentionArgs& a, const std::byte* cells, int kv_head, int
 
 // score[query, key] = q k for all queries and the tile's first `keys` keys.
 void Scores(AttentionScratch& s, int queries, int keys) {
-  using ScoreTiles = Tiles<ElementF32, WeightsFrom::cache, kTileRows, kTileCols>;
   HWY_ALIGN float sums[kMostSums];
   for (int i = 0; i < queries; i += kTileRows) {
     const int mr = std::min(kTileRows, queries - i);
-    for (int j = 0; j < keys;) {
-      const int nr = ScoreTiles::width(keys - j);
-      ScoreTiles::get(mr, nr)(s.query.data() + i * s.width, s.width,
-                              reinterpret_cast<const uint8_t*>(s.key.data() + j * s.width), s.width * 4,
-                              s.width, sums);
-      for (int r = 0; r < mr; ++r) std::copy_n(sums + r * nr, nr, s.score.data() + (i + r) * kKeyTile + j);
-      j += nr;
+    int width = 0;
+    for (int j = 0; j < keys; j += width) {
+      width = Tiles<ElementF32, WeightsFrom::cache, kTileRows, kTileCols>::run(
+          mr, s.query.data() + i * s.width, s.width,
+          reinterpret_cast<const uint8_t*>(s.key.data() + j * s.width), s.width * 4, keys - j, s.width, sums);
+      for (int r = 0; r < mr; ++r) {
+        std::copy_n(sums + r * kTileCols, width, s.score.data() + (i + r) * kKeyTile + j);
+      }
     }
   }
 }

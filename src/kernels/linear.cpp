@@ -1,7 +1,6 @@
 #include "kernels/linear.h"
 
 #include <algorithm>
-#include <array>
 
 #include "kernels/targets.h"
 #include "kernels/unpack.h"
@@ -34,13 +33,15 @@ Geometry geometry(const LinearArgs& a) {
           static_cast<int64_t>(bytes_of(a.dtype, static_cast<uint64_t>(kLinearChunk)))};
 }
 
-// Adds a tile's sums of one chunk to y, and the bias with the last chunk.
-void Accumulate(const LinearArgs& a, int64_t m, int mr, int64_t n, int nr, int64_t k, const float* sums) {
+// Adds a tile's sums [mr, sums_stride] of one chunk, the first nr of each row, to y, and the bias with the
+// last chunk.
+void Accumulate(const LinearArgs& a, int64_t m, int mr, int64_t n, int nr, int64_t k, const float* sums,
+                int sums_stride) {
   const bool last = k + kLinearChunk >= a.cols;
   for (int i = 0; i < mr; ++i) {
     float* y = a.y + (m + i) * a.y_stride + n;
     for (int j = 0; j < nr; ++j) {
-      float sum = sums[i * nr + j];
+      float sum = sums[i * sums_stride + j];
       if (k > 0) sum = y[j] + sum;
       if (last && a.bias != nullptr) sum += a.bias[n + j];
       y[j] = sum;
@@ -51,19 +52,18 @@ void Accumulate(const LinearArgs& a, int64_t m, int mr, int64_t n, int nr, int64
 // A few rows of x: weights are converted in registers and read once.
 template <class Element, int Rows, int Cols>
 void FusedTiles(const LinearArgs& a, int64_t begin, int64_t end) {
-  using MemoryTiles = Tiles<Element, WeightsFrom::memory, Rows, Cols>;
   const Geometry g = geometry(a);
   const int mr = static_cast<int>(a.rows);
   const auto* w = reinterpret_cast<const uint8_t*>(a.w);
   HWY_ALIGN float sums[kMostSums];
-  for (int64_t n = begin; n < end;) {
-    const int nr = MemoryTiles::width(end - n);
+  int width = 0;
+  for (int64_t n = begin; n < end; n += width) {
     for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
-      MemoryTiles::get(mr, nr)(a.x + k, a.x_stride, w + n * g.row_bytes + k * Element::kBytes, g.row_bytes,
-                               std::min(kLinearChunk, a.cols - k), sums);
-      Accumulate(a, 0, mr, n, nr, k, sums);
+      width = Tiles<Element, WeightsFrom::memory, Rows, Cols>::run(
+          mr, a.x + k, a.x_stride, w + n * g.row_bytes + k * Element::kBytes, g.row_bytes, end - n,
+          std::min(kLinearChunk, a.cols - k), sums);
+      Accumulate(a, 0, mr, n, width, k, sums, Cols);
     }
-    n += nr;
   }
 }
 
@@ -82,26 +82,23 @@ struct DotSink {
   HWY_INLINE void operator()(size_t i, VF v) { acc = hn::MulAdd(hn::LoadU(DF(), x + i), v, acc); }
 };
 
-// One row of x with NR rows of quantized blocks; the sums are those of Tile. The rows take turns after each
-// part of a block: one sum alone would wait for its own additions.
-template <int NR, class Block>
+// One row of x with kVectorCols rows of quantized blocks; the sums are those of Tile. The rows take turns
+// after each part of a block: one sum alone would wait for its own additions.
+template <class Block>
 void BlockTile(const float* x, const uint8_t* w, int64_t w_stride, int64_t n, float* sums) {
   using Header = typename Block::Header;
+  static_assert(kVectorCols == 4);
   VF acc[4];
   Unroll<4>([&](auto j) HWY_ATTR __attribute__((always_inline)) { acc[j] = hn::Zero(DF()); });
-  const int64_t next_tile = NR * w_stride;
+  const int64_t next_tile = 4 * w_stride;
   for (int64_t k = 0; k < n; k += Block::kSize, w += Block::kBytes) {
-    const auto rows = [&]<int... J>(std::integer_sequence<int, J...>) HWY_ATTR
-        __attribute__((always_inline)) {
-      return std::array<Header, NR>{Header(w + J * w_stride)...};
-    };
-    const std::array<Header, NR> headers = rows(std::make_integer_sequence<int, NR>());
+    const Header headers[4] = {Header(w), Header(w + w_stride), Header(w + 2 * w_stride),
+                               Header(w + 3 * w_stride)};
     for (int64_t line = 0; line < Block::kBytes; line += 64) {
-      Unroll<NR>([&](auto j) HWY_ATTR
-                 __attribute__((always_inline)) { hwy::Prefetch(w + j * w_stride + next_tile + line); });
+      for (int64_t j = 0; j < 4; ++j) hwy::Prefetch(w + j * w_stride + next_tile + line);
     }
     for (int part = 0; part < Block::kSize / kPart; ++part) {
-      Unroll<NR>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
+      Unroll<4>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
         DotSink sink{x + k + part * kPart, acc[j]};
         Block::Part(w + j * w_stride, headers[j], part, sink);
         acc[j] = sink.acc;
@@ -115,35 +112,29 @@ template <class Block>
 void FusedBlocks(const LinearArgs& a, int64_t begin, int64_t end) {
   const Geometry g = geometry(a);
   const auto* w = reinterpret_cast<const uint8_t*>(a.w);
-  HWY_ALIGN float sums[4];
-  for (int64_t n = begin; n < end;) {
-    const int nr = end - n >= 4 ? 4 : 1;
+  HWY_ALIGN float sums[kVectorCols];
+  int width = 0;
+  for (int64_t n = begin; n < end; n += width) {
+    width = end - n >= kVectorCols ? kVectorCols : 1;  // 1: one row of w stands for all
     for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
-      const uint8_t* rows = w + n * g.row_bytes + k / kLinearChunk * g.chunk_bytes;
-      const int64_t count = std::min(kLinearChunk, a.cols - k);
-      if (nr == 4) {
-        BlockTile<4, Block>(a.x + k, rows, g.row_bytes, count, sums);
-      } else {
-        BlockTile<1, Block>(a.x + k, rows, g.row_bytes, count, sums);
-      }
-      Accumulate(a, 0, 1, n, nr, k, sums);
+      BlockTile<Block>(a.x + k, w + n * g.row_bytes + k / kLinearChunk * g.chunk_bytes,
+                       width == 1 ? 0 : g.row_bytes, std::min(kLinearChunk, a.cols - k), sums);
+      Accumulate(a, 0, 1, n, width, k, sums, kVectorCols);
     }
-    n += nr;
   }
 }
 
 // All rows of x with `cols` rows of f32 weights, one chunk.
 void Panel(const LinearArgs& a, int64_t n, int64_t cols, int64_t k, const uint8_t* w, int64_t w_stride) {
-  using PanelTiles = Tiles<ElementF32, WeightsFrom::cache, kTileRows, kTileCols>;
   const int64_t count = std::min(kLinearChunk, a.cols - k);
   HWY_ALIGN float sums[kMostSums];
   for (int64_t m = 0; m < a.rows; m += kTileRows) {
     const int mr = static_cast<int>(std::min<int64_t>(kTileRows, a.rows - m));
-    for (int64_t j = 0; j < cols;) {
-      const int nr = PanelTiles::width(cols - j);
-      PanelTiles::get(mr, nr)(a.x + m * a.x_stride + k, a.x_stride, w + j * w_stride, w_stride, count, sums);
-      Accumulate(a, m, mr, n + j, nr, k, sums);
-      j += nr;
+    int width = 0;
+    for (int64_t j = 0; j < cols; j += width) {
+      width = Tiles<ElementF32, WeightsFrom::cache, kTileRows, kTileCols>::run(
+          mr, a.x + m * a.x_stride + k, a.x_stride, w + j * w_stride, w_stride, cols - j, count, sums);
+      Accumulate(a, m, mr, n + j, width, k, sums, kTileCols);
     }
   }
 }

@@ -28,7 +28,7 @@ constexpr int kTileCols = 4;
 constexpr int kTileRows = 4;
 constexpr int kTileCols = 3;
 #endif
-constexpr int kMostSums = kTileRows * (kTileCols + 1);
+constexpr int kMostSums = kTileRows * 4;
 
 // Where a tile's rows of w lie, most likely: from memory they are fetched ahead; from the L2 cache the
 // processor does that better by itself.
@@ -92,20 +92,22 @@ void Tile(const float* x, int64_t x_stride, const uint8_t* w, int64_t w_stride, 
 
 using TileFunction = void (*)(const float*, int64_t, const uint8_t*, int64_t, int64_t, float*);
 
-// Tiles of 1 to Rows rows of x with Cols rows of w, or with one.
+// Tiles of 1 to Rows rows of x with Cols rows of w.
 template <class Element, WeightsFrom kFrom, int Rows, int Cols>
 struct Tiles {
-  template <int Width, int... I>
+  template <int... I>
   static constexpr std::array<TileFunction, Rows> all(std::integer_sequence<int, I...>) {
-    return {&Tile<I + 1, Width, Element, kFrom>...};
+    return {&Tile<I + 1, Cols, Element, kFrom>...};
   }
-  static constexpr auto kWide = all<Cols>(std::make_integer_sequence<int, Rows>());
-  static constexpr auto kNarrow = all<1>(std::make_integer_sequence<int, Rows>());
+  static constexpr auto kTable = all(std::make_integer_sequence<int, Rows>());
 
-  // The widest tile for what is left: its width is `cols` of get.
-  static int width(int64_t left) { return left >= Cols ? Cols : 1; }
-  static TileFunction get(int rows, int cols) {
-    return (cols == 1 ? kNarrow : kWide)[static_cast<size_t>(rows - 1)];
+  // sums[i * Cols + j] for rows i < `rows` and columns j < the result, which is Cols, or 1 where fewer than
+  // Cols are `left`: then one row of w stands for all.
+  static int run(int rows, const float* x, int64_t x_stride, const uint8_t* w, int64_t w_stride, int64_t left,
+                 int64_t n, float* sums) {
+    const int width = left >= Cols ? Cols : 1;
+    kTable[static_cast<size_t>(rows - 1)](x, x_stride, w, width == 1 ? 0 : w_stride, n, sums);
+    return width;
   }
 };
 

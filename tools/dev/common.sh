@@ -1,6 +1,9 @@
 # What the commands of ./dev share. They are run from the repository's root and begin with: source tools/dev/common.sh
 set -euo pipefail
 
+# Clones in different folders share what was compiled.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=true
+
 die() {  # a sentence: the command cannot go on
   echo "./dev: $*" >&2
   exit 1

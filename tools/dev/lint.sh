@@ -32,17 +32,12 @@ for path in sys.argv[1:]: ast.parse(open(path, encoding="utf-8").read(), path)' 
 echo "clang-tidy"
 # A build folder of its own: clang-tidy cannot read GCC's precompiled headers.
 quietly cmake --preset release -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DQWENCH_TESTS=OFF -DQWENCH_BENCH=OFF
-# Warnings are GCC's business in the build; here only clang-tidy's own checks count, so that the two never disagree.
-tidy=(clang-tidy-14 --quiet -p build/lint --extra-arg=-Wno-everything)
 if [[ $# == 0 ]]; then
   mapfile -t files < <(git ls-files 'src/*.cpp')
 else
   files=("$@")
 fi
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(jobs)" "${tidy[@]}" >"$log" 2>/dev/null || failed=1
-cat "$log"
+python tools/tidy.py build/lint "${files[@]}" || failed=1
 
 if [[ $failed != 0 ]]; then die "lint found something; ./dev fmt repairs the formatting"; fi
-echo "lint: ${#files[@]} files are clean"
+echo "lint: clean"

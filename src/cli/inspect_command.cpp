@@ -3,6 +3,7 @@
 #include "cli/command_line.h"
 #include "cli/inspect.h"
 #include "cli/terminal.h"
+#include "core/log.h"
 
 namespace qwench::cli {
 
@@ -18,6 +19,7 @@ int inspect_command(const Arguments& arguments) {
   line.app().add_option("PATH", path, "what to check")->type_name("")->required();
   line.app().add_flag("--check", check, "check the files; the only view there is so far")->required();
   if (!line.parse(arguments)) return 0;
+  set_log_level(LogLevel::silent);  // the verdict is one sentence
   print(printable(check_path(path).summary) + "\n");
   return 0;
 }

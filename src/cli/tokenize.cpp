@@ -32,9 +32,10 @@ using TokenizerPtr = std::shared_ptr<const Tokenizer>;
 
 SpecialTokens parse_special(const std::string& text) {
   if (text == "all") return SpecialTokens::all;
+  if (text == "non_special") return SpecialTokens::non_special;
   if (text == "none") return SpecialTokens::none;
-  throw Error(ErrorKind::invalid_argument,
-              fmt::format("special: found {}, expected all or none", printable(text.substr(0, 40))));
+  throw Error(ErrorKind::invalid_argument, fmt::format("special: found {}, expected all, non_special or none",
+                                                       printable(text.substr(0, 40))));
 }
 
 /// What each id adds to the text, and what the end adds.
@@ -145,8 +146,8 @@ int tokenize_command(const Arguments& arguments) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_flag("-d,--decode", options.decode, "ids in, text out");
   app.add_option("--special", options.special,
-                 "special tokens in the text: all are recognised (default), or none: they are plain text")
-      ->type_name("all|none");
+                 "added tokens in the text: all are recognised (default), those not flagged special, or none")
+      ->type_name("all|non_special|none");
   app.add_flag("--add-special", options.add_special,
                "add the tokens that the tokenizer puts around a text (BOS, EOS)");
   app.add_flag("--skip-special", options.skip_special, "with --decode: special tokens leave no text");

@@ -200,7 +200,12 @@ TokenizerParts make_parts(const GgufVocabulary& v) {
 
 }  // namespace
 
-bool has_gguf_vocabulary(const GgufFile& file) { return file.find("tokenizer.ggml.model") != nullptr; }
+bool has_gguf_vocabulary(const GgufFile& file) {
+  // Converters write "none" for a checkpoint that came without a tokenizer.
+  const auto model =
+      file.find("tokenizer.ggml.model") == nullptr ? std::nullopt : file.string("tokenizer.ggml.model");
+  return model && *model != "none" && *model != "no_vocab";
+}
 
 GgufVocabulary read_gguf_vocabulary(const GgufFile& file) {
   GgufVocabulary v;

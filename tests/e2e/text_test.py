@@ -17,13 +17,15 @@ class Tokenize(TestCase):
     def compare_texts(self, model, rows, label):
         encoded = jsonl("tokenize", model, rows=[{"text": row["text"], "special": "all"} for row in rows])
         plain = jsonl("tokenize", model, rows=[{"text": row["text"], "special": "none"} for row in rows])
+        ordinary = jsonl("tokenize", model, rows=[{"text": row["text"], "special": "non_special"} for row in rows])
         decoded = jsonl("tokenize", model, "--decode", rows=[{"ids": row["ids"], "skip_special": False} for row in rows])
         skipped = jsonl("tokenize", model, "--decode", rows=[{"ids": row["ids"], "skip_special": True} for row in rows])
         right = 0
-        for row, have, none, text, skip in zip(rows, encoded, plain, decoded, skipped):
+        for row, have, some, none, text, skip in zip(rows, encoded, ordinary, plain, decoded, skipped):
             with self.subTest(f"{label}: {row['name']}"):
                 self.assertEqual(have["ids"], row["ids"])
                 self.assertEqual(len(have["pieces"]), len(row["ids"]))
+                self.assertEqual(some["ids"], row.get("ids_no_special", row["ids"]))
                 self.assertEqual(none["ids"], row.get("ids_plain", row["ids"]))
                 self.assert_decodes(row, text, skip)
                 right += 1

@@ -2,6 +2,7 @@
 // the stored weights. Tolerances are those that tests/data/models/README.md advises.
 #include "model/decoder.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -123,15 +124,15 @@ TEST_P(DecoderGoldens, LogitsAndHiddenStatesEqualTheOfficialImplementation) {
   const Json& prompts = golden.json()["prompts"];
   int compared = 0;
   for (size_t p = 0; p < prompts.size(); ++p) {
-    const std::string prefix = "p" + std::to_string(p) + ".";
+    const std::string prefix = fmt::format("p{}.", p);
     model.decoder().set_probe([&](std::string_view name, int layer, const Matrix& value) {
       std::string key;
       if (name == "hidden") {
-        key = prefix + "hidden." + std::to_string(layer);
+        key = fmt::format("{}hidden.{}", prefix, layer);
       } else if (name == "norm") {
         key = prefix + "hidden.norm";
       } else if (layer == 0) {
-        key = prefix + "l0." + std::string(name);
+        key = fmt::format("{}l0.{}", prefix, name);
       }
       if (key.empty() || !golden.has(key)) return;
       EXPECT_LE(excess(values_of(model.backend(), value), golden.tensor(key), 1e-4, 1e-5), 0) << key;

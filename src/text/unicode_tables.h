@@ -34,7 +34,8 @@ extern const uint32_t category_runs[];  // Category
 extern const size_t category_runs_size;
 extern const uint32_t script_runs[];  // index into script_names
 extern const size_t script_runs_size;
-extern const uint32_t normalization_runs[];  // 1: combining class not 0; 2, 4, 8, 16: not inert in NFC, NFD, NFKC, NFKD
+extern const uint32_t
+    normalization_runs[];  // 1: combining class not 0; 2, 4, 8, 16: not inert in NFC, NFD, NFKC, NFKD
 extern const size_t normalization_runs_size;
 extern const std::string_view script_names[];
 extern const size_t script_names_size;

@@ -131,7 +131,7 @@ class Engine {
   /// request ends all with what they have (FinishReason::cancelled).
   std::vector<Result> generate(std::span<const Request> requests,
                                const std::function<void(const Delta&)>& on_delta = {},
-                               std::stop_token stop = {});
+                               const std::stop_token& stop = {});
 
   /// Throws Error (invalid_argument, numeric).
   Score score(std::span<const TokenId> ids, int top = 10);

@@ -400,7 +400,7 @@ std::vector<TokenId> Engine::encode_chat(const ChatTemplateInput& input,
 void Engine::check(const Request& request) const { impl_->check(request); }
 std::vector<Result> Engine::generate(std::span<const Request> requests,
                                      const std::function<void(const Delta&)>& on_delta,
-                                     std::stop_token stop) {
+                                     const std::stop_token& stop) {
   return impl_->generate(requests, on_delta, stop);
 }
 Score Engine::score(std::span<const TokenId> ids, int top) { return impl_->score(ids, top); }

@@ -87,6 +87,7 @@ std::vector<ByteSpan> to_bytes(const std::vector<ByteSpan>& spans, std::string_v
   }
   for (; next != points.end(); ++next) bytes[*next] = text.size();
   std::vector<ByteSpan> result;
+  result.reserve(spans.size());
   for (const ByteSpan& span : spans) result.push_back({bytes.at(span.begin), bytes.at(span.end)});
   return result;
 }

@@ -122,7 +122,7 @@ ExprPtr Parser::parse_compare() {
     }
     if (node == nullptr) {
       node = std::make_unique<CompareExpr>(where);
-      node->height = first->height + 1;
+      node->height = first->height + 1;  // NOLINT(bugprone-use-after-move): only before the move
       node->first = std::move(first);
     }
     node->rest.emplace_back(op, parse_sum());

@@ -39,7 +39,7 @@ void TrackedText::append(std::string_view text, bool from_input) {
 
 void TrackedText::append(const TrackedText& other, size_t begin, size_t end) {
   if (&other == this) {
-    const TrackedText copy = other;
+    const TrackedText copy = other;  // NOLINT(performance-unnecessary-copy-initialization): it is this
     append(copy, begin, end);
     return;
   }

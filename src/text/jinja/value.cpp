@@ -182,6 +182,7 @@ bool same_key(const Value& a, const Value& b) {
 TrackedText Thing::repr(Runtime&) const { return TrackedText::of_template("<" + type_name() + " object>"); }
 Value Thing::attribute(Runtime&, const Value&, std::string_view) { return {}; }
 Value Thing::item(Runtime&, const Value&) { return {}; }
+// NOLINTNEXTLINE(performance-unnecessary-value-param): overrides take what is in it
 Value Thing::call(Runtime&, Arguments) { fail("'" + type_name() + "' object is not callable"); }
 std::optional<int64_t> Thing::length(Runtime&) { return std::nullopt; }
 IteratorPtr Thing::iterate(Runtime&, const Value&) { return nullptr; }

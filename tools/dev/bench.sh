@@ -33,9 +33,13 @@ case $kind in
     ;;
   tokenizer)
     bash tools/dev/deps.sh bench test
-    bash tools/dev/build.sh release
     bash tools/dev/fetch-models.sh
-    python bench/tokenizer.py "$@"
+    configure release -DQWENCH_BENCH=ON
+    compile release tokenizer_bench
+    venv=${QWENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/qwench}/tokenizers-venv
+    [[ -x $venv/bin/python ]] || { python -m venv "$venv.new" && mv "$venv.new" "$venv"; }
+    "$venv/bin/python" -c 'import tokenizers' 2>/dev/null || "$venv/bin/python" -m pip install --quiet 'tokenizers>=0.22'
+    "$venv/bin/python" bench/tokenizer.py build/release/bin/tokenizer_bench "$@"
     ;;
   -*) usage_error "there is no option '$kind'" ;;
   *)

@@ -32,7 +32,7 @@ void read_all(const qwench::GgufFile& file) {
   for (const qwench::GgufTensor& tensor : file.tensors()) {
     if (!tensor.bytes.empty()) end = &tensor.bytes.back();
   }
-  if (end != nullptr && static_cast<int>(*end) > 255) std::abort();
+  if (end != nullptr && std::to_integer<int>(*end) < 0) std::abort();
 }
 
 }  // namespace

@@ -15,9 +15,9 @@ std::string AnswerPrinter::finish() {
   return out;
 }
 
-std::string AnswerPrinter::show(const std::vector<TextPart>& parts) {
+std::string AnswerPrinter::show(const std::vector<AnswerPart>& parts) {
   std::string out;
-  for (const TextPart& part : parts) {
+  for (const AnswerPart& part : parts) {
     std::string_view text = part.text;
     const bool reasoning = part.kind != TextKind::answer;
     if (style_.hide_reasoning) {

@@ -25,7 +25,7 @@ class AnswerPrinter {
   bool ends_line() const { return last_ == '\n'; }  ///< what was shown is nothing or ends with a newline
 
  private:
-  std::string show(const std::vector<TextPart>& parts);
+  std::string show(const std::vector<AnswerPart>& parts);
 
   AnswerStyle style_;
   ReasoningSplitter splitter_;

@@ -20,8 +20,8 @@ size_t unfinished(std::string_view text, std::string_view tag) {
 
 }  // namespace
 
-std::vector<TextPart> ReasoningSplitter::push(std::string_view delta) {
-  std::vector<TextPart> parts;
+std::vector<AnswerPart> ReasoningSplitter::push(std::string_view delta) {
+  std::vector<AnswerPart> parts;
   const auto add = [&](TextKind kind, size_t length) {
     if (length > 0) parts.push_back({kind, held_.substr(0, length)});
     held_.erase(0, length);
@@ -56,8 +56,8 @@ std::vector<TextPart> ReasoningSplitter::push(std::string_view delta) {
   return parts;
 }
 
-std::vector<TextPart> ReasoningSplitter::finish() {
-  std::vector<TextPart> parts;
+std::vector<AnswerPart> ReasoningSplitter::finish() {
+  std::vector<AnswerPart> parts;
   if (!held_.empty()) {
     parts.push_back(
         {state_ == State::inside ? TextKind::reasoning : TextKind::answer, std::exchange(held_, {})});

@@ -13,11 +13,11 @@ enum class TextKind {
   tag,        ///< "<think>" or "</think>" itself
 };
 
-struct TextPart {
+struct AnswerPart {
   TextKind kind;
   std::string text;
 
-  friend bool operator==(const TextPart&, const TextPart&) = default;
+  friend bool operator==(const AnswerPart&, const AnswerPart&) = default;
 };
 
 /// Tells reasoning from answer in a streamed text. Reasoning is one block at the text's start: "<think>"
@@ -29,8 +29,8 @@ class ReasoningSplitter {
   /// `open`: the prompt has already opened the block (see opens_reasoning).
   explicit ReasoningSplitter(bool open = false) : state_(open ? State::inside : State::before) {}
 
-  std::vector<TextPart> push(std::string_view delta);
-  std::vector<TextPart> finish();
+  std::vector<AnswerPart> push(std::string_view delta);
+  std::vector<AnswerPart> finish();
 
  private:
   enum class State { before, inside, after };

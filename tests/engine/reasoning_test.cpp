@@ -9,9 +9,9 @@ namespace {
 
 using enum TextKind;
 
-std::vector<TextPart> merged(const std::vector<TextPart>& parts) {
-  std::vector<TextPart> out;
-  for (const TextPart& part : parts) {
+std::vector<AnswerPart> merged(const std::vector<AnswerPart>& parts) {
+  std::vector<AnswerPart> out;
+  for (const AnswerPart& part : parts) {
     if (!out.empty() && out.back().kind == part.kind && part.kind != tag) {
       out.back().text += part.text;
     } else {
@@ -21,13 +21,13 @@ std::vector<TextPart> merged(const std::vector<TextPart>& parts) {
   return out;
 }
 
-void expect_parts(bool open, const std::string& text, const std::vector<TextPart>& expected) {
+void expect_parts(bool open, const std::string& text, const std::vector<AnswerPart>& expected) {
   const size_t gaps = text.empty() ? 0 : text.size() - 1;
   ASSERT_LT(gaps, 24U);
   for (uint32_t mask = 0; mask < (1U << gaps); ++mask) {
     ReasoningSplitter splitter(open);
-    std::vector<TextPart> parts;
-    const auto take = [&](const std::vector<TextPart>& more) {
+    std::vector<AnswerPart> parts;
+    const auto take = [&](const std::vector<AnswerPart>& more) {
       parts.insert(parts.end(), more.begin(), more.end());
     };
     size_t begin = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using Wrap = std::function<decoder::Sink(decoder::Sink)>;
 
-class Simple : public Decoder {
+class Simple : public TokenDecoder {
  public:
   explicit Simple(Wrap wrap) : wrap_(std::move(wrap)) {}
   std::unique_ptr<DecoderSink> stream(std::unique_ptr<DecoderSink> next) const override {
@@ -24,19 +24,19 @@ class Simple : public Decoder {
   Wrap wrap_;
 };
 
-class Sequence : public Decoder {
+class Sequence : public TokenDecoder {
  public:
-  explicit Sequence(std::vector<std::shared_ptr<const Decoder>> steps) : steps_(std::move(steps)) {}
+  explicit Sequence(std::vector<std::shared_ptr<const TokenDecoder>> steps) : steps_(std::move(steps)) {}
   std::unique_ptr<DecoderSink> stream(std::unique_ptr<DecoderSink> next) const override {
     for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) next = (*step)->stream(std::move(next));
     return next;
   }
 
  private:
-  std::vector<std::shared_ptr<const Decoder>> steps_;
+  std::vector<std::shared_ptr<const TokenDecoder>> steps_;
 };
 
-std::shared_ptr<const Decoder> simple(Wrap wrap) { return std::make_shared<Simple>(std::move(wrap)); }
+std::shared_ptr<const TokenDecoder> simple(Wrap wrap) { return std::make_shared<Simple>(std::move(wrap)); }
 
 char32_t one_character(const Fields& fields, std::string_view name) {
   const std::u32string text = to_utf32(fields.text(name));
@@ -44,13 +44,13 @@ char32_t one_character(const Fields& fields, std::string_view name) {
   return text[0];
 }
 
-std::shared_ptr<const Decoder> parse(const Json& json, const std::string& where, int depth) {
+std::shared_ptr<const TokenDecoder> parse(const Json& json, const std::string& where, int depth) {
   const Fields fields(json, where);
   const std::string type = fields.type();
   if (type == "Sequence") {
     fields.only({"decoders"});
     if (depth > 16) fields.fail("decoders", "are nested more than 16 deep");
-    std::vector<std::shared_ptr<const Decoder>> steps;
+    std::vector<std::shared_ptr<const TokenDecoder>> steps;
     for (const Json& step : fields.list("decoders")) {
       steps.push_back(parse(step, fmt::format("{}[{}]", fields.at("decoders"), steps.size()), depth + 1));
     }
@@ -97,7 +97,7 @@ std::shared_ptr<const Decoder> parse(const Json& json, const std::string& where,
 
 }  // namespace
 
-std::shared_ptr<const Decoder> Decoder::from_json(const Json& json, const std::string& where) {
+std::shared_ptr<const TokenDecoder> TokenDecoder::from_json(const Json& json, const std::string& where) {
   if (json.is_null()) return simple([](decoder::Sink next) { return decoder::join(" ", std::move(next)); });
   return parse(json, where, 0);
 }

@@ -32,15 +32,15 @@ class DecoderStep : public DecoderSink {
 };
 
 /// The "decoder" of a tokenizer.json. Immutable and thread-safe.
-class Decoder {
+class TokenDecoder {
  public:
-  virtual ~Decoder() = default;
+  virtual ~TokenDecoder() = default;
   /// The steps of a new stream, the last of which writes to `next`.
   virtual std::unique_ptr<DecoderSink> stream(std::unique_ptr<DecoderSink> next) const = 0;
 
   /// JSON null joins the tokens with spaces, as the reference does. Throws Error (malformed, unsupported),
   /// which names an unknown type and those supported.
-  static std::shared_ptr<const Decoder> from_json(const Json& json, const std::string& where);
+  static std::shared_ptr<const TokenDecoder> from_json(const Json& json, const std::string& where);
 };
 
 }  // namespace qwench

@@ -168,13 +168,13 @@ TokenizerParts make_parts(const GgufVocabulary& v) {
     parts.model = byte_level_model(v, pre.ignore_merges);
     parts.normalizer = Normalizer::from_json(pre.normalizer, v.what);
     parts.pre_tokenizer = PreTokenizer::from_json(pre.pre_tokenizer, v.what, parts.model->works_on_bytes());
-    parts.decoder = Decoder::from_json({{"type", "ByteLevel"}}, v.what);
+    parts.decoder = TokenDecoder::from_json({{"type", "ByteLevel"}}, v.what);
     add_bos = pre.add_bos;
   } else if (v.model == "llama") {
     const bool space_prefix = v.add_space_prefix.value_or(true);
     parts.model = sentencepiece_model(v);
     parts.normalizer = Normalizer::from_json(sentencepiece_normalizer(space_prefix), v.what);
-    parts.decoder = Decoder::from_json(sentencepiece_decoder(space_prefix), v.what);
+    parts.decoder = TokenDecoder::from_json(sentencepiece_decoder(space_prefix), v.what);
     add_bos = true;
   } else {
     throw Error(ErrorKind::unsupported,

@@ -251,7 +251,7 @@ TokenizerParts parse_tokenizer_json(std::string_view text, const std::string& wh
   parts.pre_tokenizer =
       PreTokenizer::from_json(field("pre_tokenizer"), where("pre_tokenizer"), parts.model->works_on_bytes());
   parts.post_processor = PostProcessor::from_json(field("post_processor"), where("post_processor"));
-  parts.decoder = Decoder::from_json(field("decoder"), where("decoder"));
+  parts.decoder = TokenDecoder::from_json(field("decoder"), where("decoder"));
   read_added_tokens(field("added_tokens"), parts, what);
   if (!parts.model->options().unk_token.empty())
     parts.unk = parts.model->vocabulary().find(parts.model->options().unk_token);

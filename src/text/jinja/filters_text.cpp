@@ -147,15 +147,20 @@ Value wordwrap_filter(Runtime& rt, Arguments& arguments) {
   if (bound[0].is_undefined()) fail_undefined(bound[0]);
   const String& string = to_string_argument("wordwrap", bound[0]);
   WrapOptions options;
-  if (!bound[1].is_missing()) options.width = to_index("wordwrap", bound[1]);
+  if (bound[1].is(Type::real) && std::fabs(bound[1].as_real()) < 1e18) {
+    options.width = static_cast<int64_t>(std::floor(bound[1].as_real()));
+    options.fractional = true;
+  } else if (!bound[1].is_missing()) {
+    options.width = to_index("wordwrap", bound[1]);
+  }
   if (!bound[2].is_missing()) options.break_long_words = truthy(rt, bound[2]);
   if (!bound[4].is_missing()) options.break_on_hyphens = truthy(rt, bound[4]);
   const TrackedText newline = TrackedText::of_template("\n");
   const TrackedText& separator =
       bound[3].is_missing() || bound[3].is_none() ? newline : to_string_argument("wordwrap", bound[3]).text;
   const auto lines = split_lines(string.text.view(), false);
-  if (options.width <= 0 && !lines.empty())
-    fail(fmt::format("invalid width {} (must be > 0)", options.width));
+  const bool too_narrow = options.fractional ? bound[1].as_real() <= 0 : options.width <= 0;
+  if (too_narrow && !lines.empty()) fail(fmt::format("invalid width {} (must be > 0)", options.width));
   TrackedText out;
   bool first = true;
   for (const ByteSpan& line : lines) {

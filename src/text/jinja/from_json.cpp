@@ -3,13 +3,30 @@
 #include "core/utf8.h"
 
 namespace qwench::jinja {
+namespace {
+
+/// is_valid_utf8, quick over ASCII: contents are long.
+bool is_well_formed(std::string_view text) {
+  for (size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      ++at;
+      continue;
+    }
+    const Utf8Char c = decode_utf8(text.substr(at));
+    if (!c.valid) return false;
+    at += static_cast<size_t>(c.length);
+  }
+  return true;
+}
+
+}  // namespace
 
 Value from_json(Runtime& rt, const Json& json, bool from_input) {
   const Runtime::Nesting nesting(rt);
   Value value;
   const auto text = [&](const std::string& raw) {
     TrackedText tracked;
-    tracked.append(is_valid_utf8(raw) ? raw : to_valid_utf8(raw), from_input);
+    tracked.append(is_well_formed(raw) ? raw : to_valid_utf8(raw), from_input);
     return rt.heap.string(std::move(tracked));
   };
   switch (json.type()) {

@@ -61,6 +61,7 @@ class Wrapper {
     if (chunks_.empty() || chunks_.back().size() <= width) return row;
     Chunk& chunk = chunks_.back();
     if (options_.break_long_words) {
+      if (options_.fractional) fail("slice indices must be integers or None or have an __index__ method");
       size_t taken = width - length;
       if (options_.break_on_hyphens && chunk.size() > taken) {
         // Rather after a hyphen that is not among the first characters.

@@ -6,6 +6,7 @@ namespace qwench::jinja {
 
 struct WrapOptions {
   int64_t width = 79;
+  bool fractional = false;  ///< the width had a fraction: no word can be cut there
   bool break_long_words = true;
   bool break_on_hyphens = true;
 };

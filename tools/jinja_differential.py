@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare the chat-template interpreter with Jinja 2 on random templates.
 
-  jinja_differential.py [--build build/release] [--count 5000] [--seed 1] [--mode all|expr|stmt|mutate] [--keep FILE]
+  jinja_differential.py [--build build/release] [--count 5000] [--seed 1] [--mode all|expr|stmt|mutate|format|literal] [--keep FILE]
   jinja_differential.py --write tests/data/chat/random.jsonl [--count 1500] [--seed 1]
 
 Needs the package jinja2 (3.1.6) and a built library. Every disagreement in text, or in the kind of failure, is
@@ -250,6 +250,39 @@ class Statements(Expressions):
         return t(rng.choice(["break", "continue", "print a, n", "endif", "do x", "include 'x'", "set", "for", "if", "else"]))
 
 
+def format_source(rng):
+    """Formats: of Python's % and format(), of strftime, of numbers."""
+    value = rng.choice(["0", "1", "-7", "255", "123456789", "1234567.891", "0.5", "-2.5", "1e20", "1e-7", "12345678901234567890123", "true", "'abc'", "'\u00e9\u4e2d'", "none", "[1, 'a']", "nope", "2.675", "1e16", "100.0", "0.0001", "-0.0", "1.0"])
+    spec = rng.choice(["", "", "<", ">", "^", "=", "*<", "0>", "\u4e2d^", "x="]) + rng.choice(["", "", "+", "-", " "]) + rng.choice(["", "", "", "#"]) + rng.choice(["", "", "0"]) + rng.choice(["", "1", "8", "12"]) + rng.choice(["", "", "", ",", "_"]) + rng.choice(["", "", ".0", ".1", ".3", ".10"]) + rng.choice(["", "", "d", "f", "e", "g", "E", "G", "F", "x", "X", "o", "b", "c", "s", "n", "%", "r"])
+    flags = rng.choice(["", "", "-", "+", " ", "0", "#", "-0", "+0", "#0"]) + rng.choice(["", "", "1", "8", "12"]) + rng.choice(["", "", ".0", ".1", ".3", "."]) + rng.choice(["", "", "", "l"])
+    r = rng.random()
+    if r < 0.35:
+        return "{{ '[{:" + spec + "}]'.format(" + value + ") }}"
+    if r < 0.65:
+        return "{{ '[%" + flags + rng.choice("ddiufeEgGxXocsra%k") + "]' % " + rng.choice([value, "(" + value + ",)"]) + " }}"
+    if r < 0.75:
+        return "{{ '" + "".join(rng.choice(["%s", "%d", "%%", "x", "%(k)s", "%(b)5s", "%*d", "%.*f"]) for _ in range(rng.randint(1, 3))) + "' % " + rng.choice([value, "(1, 2)", "(3, 1, 2)", "d", "()", "{'k': 1}", "(4, 2.5)", "[1]"]) + " }}"
+    if r < 0.85:
+        return "{{ '" + "".join(rng.choice(["{}", "{0}", "{1}", "{a}", "{a.b}", "{a[k]}", "{0[0]}", "{0!r}", "{!s:>5}", "{{", "}}", "{", "}", "{:{}}", "{0.upper}", "x"]) for _ in range(rng.randint(1, 3))) + "'.format(" + rng.choice(["1, 2", "'s', 3", "d", "a=d", "[5], a=d", ""]) + ") }}"
+    if r < 0.93:
+        return "{{ strftime_now('" + "".join(rng.choice(["%" + rng.choice(["", "", "-", "_", "0", "^", "#", "5", "_5", "-5", "^#"]) + rng.choice("aAbBcCdDeFgGHIjklmMnpPrRsStTuUVwWxXyYzZ%fhE"), " ", "x"]) for _ in range(rng.randint(1, 3))) + "') }}"
+    return "{{ " + value + rng.choice(["|round(" + str(rng.randint(-3, 4)) + ")", "|round(2, 'ceil')", "|float", "|int", "|string|float", "|string|int", " / 3", " ** 2", " // 7", " % 7", " * 1.1", "|filesizeformat", "|abs", "|tojson"]) + " }}"
+
+
+def literal_source(rng):
+    """Literals, operators without spaces, comments and white space."""
+    text = "".join(rng.choice(["a", "\\n", "\\x41", "\\u00e9", "\\'", "\\\\", "\\0", "\\101", "\\8", "\\q", "\\N{BULLET}", "\\N{no}", "\\x4", "\\U0001F600", "\u00e9", "\\\u00e9", "\n", "{{", "%}", "#}", "}", "\"", "\\\n"]) for _ in range(rng.randint(0, 4)))
+    number = rng.choice(["1", "0", "007", "1_0", "1__0", "_1", "0x1F", "0XfF_1", "0b101", "0b2", "0o17", "1.5", "1.", ".5", "1.e5", "1e5", "1E+5", "1e", "1.5.2", "1_0.5_0", "0_0", "1e-400", "12345678901234567890", "5.upper()", "1.real", "0x", "1.0e1_0"])
+    gap = lambda: rng.choice(["", " ", "\n", "\t", "  ", "\u00a0"])
+    r = rng.random()
+    if r < 0.35:
+        return "{{" + gap() + "'" + text + "'" + gap() + rng.choice(["", "'b'", "|length", "|upper"]) + gap() + "}}"
+    if r < 0.6:
+        return "{{" + gap() + number + gap() + rng.choice(["", "+", "-", "*", "**", "//", "~", "<", "==", "and", "or", "in", "."]) + gap() + rng.choice([number, "n", "''", ""]) + gap() + "}}"
+    parts = ["{#", "#}", "{%", "%}", "{{", "}}", "{%-", "-%}", "{%+", "+%}", "{{-", "-}}", "{#-", "-#}", "{# c #}", "{% raw %}", "{% endraw %}", "{%- raw -%}", "{%- endraw -%}", "{% set x = 1 %}", "{{ n }}", "{% if 1 %}", "{% endif %}", " ", "\n", "\n\n", "  ", "\t", "a", "\r\n", "{", "}", "%", "\u3000"]
+    return "".join(rng.choice(parts) for _ in range(rng.randint(1, 8)))
+
+
 def mutate(rng, source):
     """A published-style template with a few characters or words changed."""
     out = source
@@ -284,9 +317,11 @@ def build_driver(build, folder):
 
 def make_source(rng, mode, sources):
     if mode == "all":
-        mode = rng.choice(["expr", "expr", "stmt", "mutate"])
+        mode = rng.choice(["expr", "expr", "stmt", "mutate", "format", "literal"])
     if mode == "expr":
         return "{{ " + Expressions(rng).make(rng.choice([1, 2, 2, 3])) + " }}"
+    if mode in ("format", "literal"):
+        return format_source(rng) if mode == "format" else literal_source(rng)
     return Statements(rng).body(3) if mode == "stmt" else mutate(rng, rng.choice(sources))
 
 

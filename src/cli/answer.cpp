@@ -26,10 +26,10 @@ AnswerStyle answer_style(bool hide_reasoning) {
       .terminal = is_terminal(stdout), .colours = shows_colours(stdout), .hide_reasoning = hide_reasoning};
 }
 
-Result stream_answer(Engine& engine, const Request& request, AnswerStyle style, std::stop_token stop) {
+Result stream_answer(Engine& engine, const Request& request, AnswerStyle style, const std::stop_token& stop) {
   AnswerPrinter printer(style, prompt_opens_reasoning(engine, request.ids));
   std::vector<Result> results = engine.generate(
-      std::span(&request, 1), [&](const Delta& delta) { print(printer.push(delta.text)); }, std::move(stop));
+      std::span(&request, 1), [&](const Delta& delta) { print(printer.push(delta.text)); }, stop);
   print(printer.finish());
   if (!printer.ends_line()) print("\n");
   return std::move(results.front());

@@ -89,7 +89,7 @@ void BlockTile(const float* x, const uint8_t* w, int64_t w_stride, int64_t n, fl
   using Header = typename Block::Header;
   static_assert(kVectorCols == 4);
   VF acc[4];
-  Unroll<4>([&](auto j) HWY_ATTR __attribute__((always_inline)) { acc[j] = hn::Zero(DF()); });
+  for (VF& a : acc) a = hn::Zero(DF());
   const int64_t next_tile = 4 * w_stride;
   for (int64_t k = 0; k < n; k += Block::kSize, w += Block::kBytes) {
     const Header headers[4] = {Header(w), Header(w + w_stride), Header(w + 2 * w_stride),
@@ -98,11 +98,11 @@ void BlockTile(const float* x, const uint8_t* w, int64_t w_stride, int64_t n, fl
       for (int64_t j = 0; j < 4; ++j) hwy::Prefetch(w + j * w_stride + next_tile + line);
     }
     for (int part = 0; part < Block::kSize / kPart; ++part) {
-      Unroll<4>([&](auto j) HWY_ATTR __attribute__((always_inline)) {
+      for (int j = 0; j < 4; ++j) {
         DotSink sink{x + k + part * kPart, acc[j]};
         Block::Part(w + j * w_stride, headers[j], part, sink);
         acc[j] = sink.acc;
-      });
+      }
     }
   }
   SumLanes4(acc[0], acc[1], acc[2], acc[3], sums);

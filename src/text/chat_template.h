@@ -68,8 +68,8 @@ class ChatTemplate {
 /// The templates of one model, by name: "default", and others such as "tool_use" or "rag".
 class ChatTemplates {
  public:
-  /// Adds or replaces one. It is parsed when it is selected, so that a broken one that nobody asks for does no
-  /// harm.
+  /// Adds or replaces one. It is parsed when it is selected, so that a broken one that nobody asks for does
+  /// no harm.
   void add(const std::string& name, std::string source, std::string what);
 
   bool empty() const { return sources_.empty(); }

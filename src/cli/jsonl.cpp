@@ -29,10 +29,9 @@ const Json& required(const Json& object, std::string_view field) {
 
 std::string to_line(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-Json parse_line(std::string_view line, size_t number) {
-  Json value = parse_json(line, fmt::format("line {}", number));
-  if (!value.is_object())
-    fail(fmt::format("line {}: found a JSON {}, expected an object", number, value.type_name()));
+Json parse_line(std::string_view line) {
+  Json value = parse_json(line, "the line");
+  if (!value.is_object()) fail(fmt::format("the line is a JSON {}, expected an object", value.type_name()));
   return value;
 }
 
@@ -40,10 +39,10 @@ Json error_line(std::string_view sentence) { return Json{{"error", sentence}}; }
 
 void answer_lines(std::istream& in, const std::function<Json(const Json& request)>& answer) {
   std::string line;
-  for (size_t number = 1; std::getline(in, line); ++number) {
+  while (std::getline(in, line)) {
     Json out;
     try {
-      out = answer(parse_line(line, number));
+      out = answer(parse_line(line));
     } catch (const Error& error) {
       out = error_line(error.what());
     }

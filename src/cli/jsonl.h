@@ -16,7 +16,7 @@ namespace qwench::cli {
 std::string to_line(const Json& value);
 
 /// A line in, which must be one JSON object. Throws Error (invalid_argument or malformed).
-Json parse_line(std::string_view line, size_t number);
+Json parse_line(std::string_view line);
 
 /// {"error": sentence}
 Json error_line(std::string_view sentence);

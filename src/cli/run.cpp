@@ -52,12 +52,18 @@ Result answer_as_json(Engine& engine, const Request& request, const std::stop_to
   return std::move(result);
 }
 
+void print_banner(const Engine& engine, const RunOptions& options) {
+  if (!options.quiet) std::fputs((banner(engine.info()) + "\n").c_str(), stderr);
+}
+
 int run_prompt(Engine& engine, const std::string& text, const RunOptions& options) {
   Request request;
   request.ids = prompt_ids(engine, text, options);
   request.sampling = options.sampling.sampling();
   request.stop = options.sampling.stop();
   request.logprobs = options.logprobs;
+  engine.check(request);
+  print_banner(engine, options);
   if (options.model.verbose()) {
     std::fputs(fmt::format("qwench: settings {}\n", to_line(effective_set(engine, request))).c_str(), stderr);
   }
@@ -93,8 +99,9 @@ int run_command(const Arguments& arguments) {
 
   const std::string text = options.jsonl ? "" : options.source.read(!options.raw);
   const std::unique_ptr<Engine> engine = options.model.load();
-  if (!options.quiet) std::fputs((banner(engine->info()) + "\n").c_str(), stderr);
-  return options.jsonl ? run_lines(*engine, options) : run_prompt(*engine, text, options);
+  if (!options.jsonl) return run_prompt(*engine, text, options);
+  print_banner(*engine, options);
+  return run_lines(*engine, options);
 }
 
 }  // namespace qwench::cli

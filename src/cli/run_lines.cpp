@@ -85,7 +85,7 @@ int run_lines(Engine& engine, const RunOptions& options) {
   std::string line;
   while (std::getline(std::cin, line)) {
     try {
-      requests.push_back(read_request(engine, parse_line(line, answers.size() + 1), options));
+      requests.push_back(read_request(engine, parse_line(line), options));
       places.push_back(answers.size());
       answers.emplace_back();
     } catch (const Error& error) {

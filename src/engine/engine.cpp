@@ -12,6 +12,7 @@
 #include "engine/generation.h"
 #include "engine/logprobs.h"
 #include "engine/model_text.h"
+#include "engine/sampler.h"
 #include "engine/sampling_options.h"
 #include "engine/scheduler.h"
 #include "model/block_pool.h"
@@ -122,7 +123,7 @@ class Engine::Impl {
               "the prompt or load the model with a longer context",
               request.ids.size(), info_.context));
     }
-    request.sampling.over(generation_.defaults).resolve();
+    Sampler(request.sampling.over(generation_.defaults).resolve(), generation_.vocabulary, {});
     qwench::check(request.stop);
     if (request.logprobs) check_range("logprobs", *request.logprobs, 0, 20);
   }

@@ -38,6 +38,12 @@ float read_float(std::string_view name, const Json& value) {
 }
 
 int read_int(std::string_view name, const Json& value) {
+  if (value.is_number_float()) {  // 50.0 and 1e3 are whole too
+    const double number = value.get<double>();
+    if (number != std::trunc(number) || std::abs(number) > std::numeric_limits<int>::max())
+      fail_type(name, value, "a whole number");
+    return static_cast<int>(number);
+  }
   if (!value.is_number_integer()) fail_type(name, value, "a whole number");
   const bool fits = value.is_number_unsigned() ? value.get<uint64_t>() <= std::numeric_limits<int>::max()
                                                : value.get<int64_t>() >= std::numeric_limits<int>::min() &&

@@ -62,14 +62,15 @@ AddedTokenMatcher::AddedTokenMatcher(std::vector<AddedToken> tokens) : ends_(1, 
   }
 }
 
-int AddedTokenMatcher::longest(std::string_view text) const {
+int AddedTokenMatcher::longest(std::string_view text, size_t trusted) const {
   int best = -1;
   uint32_t node = 0;
-  for (const char c : text) {
-    const auto child = children_.find(uint64_t{node} << 8 | static_cast<uint8_t>(c));
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto child = children_.find(uint64_t{node} << 8 | static_cast<uint8_t>(text[i]));
     if (child == children_.end()) break;
     node = child->second;
-    if (ends_[node] >= 0) best = ends_[node];
+    if (ends_[node] < 0) continue;
+    if (i < trusted || !tokens_[static_cast<size_t>(ends_[node])].special) best = ends_[node];
   }
   return best;
 }
@@ -77,30 +78,29 @@ int AddedTokenMatcher::longest(std::string_view text) const {
 void AddedTokenMatcher::split(std::string_view text, std::span<const ByteSpan> trusted, bool skip_special,
                               std::vector<TextPart>& parts) const {
   size_t done = 0;  // what is before it lies in parts
-  for (const ByteSpan span : trusted) {
-    if (tokens_.empty()) break;
-    for (size_t i = span.begin; i < span.end;) {
-      if (!begins_[static_cast<uint8_t>(text[i])]) {
-        ++i;
-        continue;
-      }
-      const int found = longest(text.substr(i, span.end - i));
-      if (found < 0) {
-        ++i;
-        continue;
-      }
-      const AddedToken& token = tokens_[static_cast<size_t>(found)];
-      size_t begin = i;
-      size_t end = i + token.content.size();
-      i = end;  // a match that is refused is passed over whole
-      if (skip_special && token.special) continue;
-      if (token.single_word && (word_before(text, begin) || word_at(text, end))) continue;
-      if (token.lstrip) begin = space_begin(text, begin, std::min(done, begin));
-      if (token.rstrip) end = space_end(text, end);
-      if (done < begin) parts.push_back({{done, begin}, -1});
-      parts.push_back({{begin, end}, token.id});
-      done = end;
+  auto span = trusted.begin();
+  for (size_t i = 0; !tokens_.empty() && i < text.size();) {
+    if (!begins_[static_cast<uint8_t>(text[i])]) {
+      ++i;
+      continue;
     }
+    while (span != trusted.end() && span->end <= i) ++span;
+    const int found = longest(text.substr(i), span != trusted.end() && span->begin <= i ? span->end - i : 0);
+    if (found < 0) {
+      ++i;
+      continue;
+    }
+    const AddedToken& token = tokens_[static_cast<size_t>(found)];
+    size_t begin = i;
+    size_t end = i + token.content.size();
+    i = end;  // a match that is refused is passed over whole
+    if (skip_special && token.special) continue;
+    if (token.single_word && (word_before(text, begin) || word_at(text, end))) continue;
+    if (token.lstrip) begin = space_begin(text, begin, std::min(done, begin));
+    if (token.rstrip) end = space_end(text, end);
+    if (done < begin) parts.push_back({{done, begin}, -1});
+    parts.push_back({{begin, end}, token.id});
+    done = end;
   }
   if (done < text.size()) parts.push_back({{done, text.size()}, -1});
 }

@@ -38,15 +38,15 @@ class AddedTokenMatcher {
   bool empty() const { return tokens_.empty(); }
 
   /// Cuts `text` (well-formed UTF-8) and appends the parts in order; no part between tokens is empty, though
-  /// an empty text gives none. Tokens are looked for only inside the `trusted` spans (sorted, disjoint, not
-  /// touching); white space that lstrip and rstrip take along may lie outside. `skip_special`: tokens flagged
-  /// special are passed over as text.
+  /// an empty text gives none. Tokens flagged special are looked for only inside the `trusted` spans (sorted,
+  /// disjoint, not touching), the others everywhere; white space that lstrip and rstrip take along may lie
+  /// outside. `skip_special`: special tokens in trusted spans are passed over as text.
   void split(std::string_view text, std::span<const ByteSpan> trusted, bool skip_special,
              std::vector<TextPart>& parts) const;
 
  private:
-  /// The longest token at the start of `text`, or -1.
-  int longest(std::string_view text) const;
+  /// The longest token at the start of `text`, or -1; a special one has to end within `trusted` bytes.
+  int longest(std::string_view text, size_t trusted) const;
 
   std::vector<AddedToken> tokens_;
   std::vector<int> ends_;                            // by node of the trie: index into tokens_, -1 = none

@@ -164,7 +164,7 @@ struct Tokenizer::Impl {
   };
 
   std::vector<TokenId> encode(std::string_view text, std::span<const ByteSpan> trusted,
-                              bool skip_special) const {
+                              SpecialTokens specials) const {
     if (text.size() >= kMaxText) {
       throw Error(
           ErrorKind::invalid_argument,
@@ -180,21 +180,25 @@ struct Tokenizer::Impl {
     std::vector<TokenId> out;
     out.reserve(text.size() / 3 + 4);
     std::vector<TextPart> found;
-    in_text.split(text, trusted, skip_special, found);
+    if (specials == SpecialTokens::none) {
+      if (!text.empty()) found.push_back({{0, text.size()}, -1});
+    } else {
+      in_text.split(text, trusted, specials == SpecialTokens::non_special, found);
+    }
     for (const TextPart& part : found) {
       if (part.id >= 0) {
         out.push_back(part.id);
       } else {
         append_text(text.substr(part.span.begin, part.span.end - part.span.begin), part.span.begin == 0,
                     in_normalized.empty() ? std::vector<ByteSpan>() : inside(trusted, part.span),
-                    skip_special, *workspace, out);
+                    specials, *workspace, out);
       }
     }
     return out;
   }
 
   /// A text between the tokens that are looked for before normalization.
-  void append_text(std::string_view text, bool at_start, std::vector<ByteSpan> trusted, bool skip_special,
+  void append_text(std::string_view text, bool at_start, std::vector<ByteSpan> trusted, SpecialTokens specials,
                    Workspace& workspace, std::vector<TokenId>& out) const {
     NormalizedText normalized;
     if (parts.normalizer && !parts.normalizer->leaves_as_is(text)) {
@@ -211,9 +215,10 @@ struct Tokenizer::Impl {
       at_start = normalized.at_start;
       trusted = spans_of(normalized.trusted);
     }
-    if (in_normalized.empty()) return append_pieces(text, at_start, workspace, out);
+    if (in_normalized.empty() || specials == SpecialTokens::none)
+      return append_pieces(text, at_start, workspace, out);
     std::vector<TextPart> found;
-    in_normalized.split(text, trusted, skip_special, found);
+    in_normalized.split(text, trusted, specials == SpecialTokens::non_special, found);
     for (const TextPart& part : found) {
       if (part.id >= 0) {
         out.push_back(part.id);
@@ -263,13 +268,11 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::p
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, SpecialTokens specials) const {
   const ByteSpan whole{0, text.size()};
-  const bool any = specials != SpecialTokens::none && !text.empty();
-  return impl_->encode(text, std::span<const ByteSpan>(&whole, any ? 1 : 0),
-                       specials == SpecialTokens::non_special);
+  return impl_->encode(text, std::span<const ByteSpan>(&whole, text.empty() ? 0 : 1), specials);
 }
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, std::span<const ByteSpan> trusted) const {
-  return impl_->encode(text, joined_spans(trusted, text.size()), false);
+  return impl_->encode(text, joined_spans(trusted, text.size()), SpecialTokens::all);
 }
 
 std::vector<TokenId> Tokenizer::add_special(std::vector<TokenId> ids) const {

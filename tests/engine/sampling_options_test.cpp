@@ -88,6 +88,12 @@ TEST(SamplingFields, NullLeavesOpen) {
   EXPECT_FALSE(options.top_k);
 }
 
+TEST(SamplingFields, WholeNumbersMayBeWrittenAsFloats) {
+  SamplingOptions options;
+  EXPECT_TRUE(read_sampling_field("top_k", Json::parse("1e3"), options));
+  EXPECT_EQ(options.top_k, 1000);
+}
+
 TEST(SamplingFields, WrongTypesAreErrorsThatNameTheField) {
   const std::vector<std::pair<std::string, std::string>> wrong{{"temperature", "\"hot\""},
                                                                {"temperature", "true"},
@@ -95,6 +101,7 @@ TEST(SamplingFields, WrongTypesAreErrorsThatNameTheField) {
                                                                {"top_k", "1.5"},
                                                                {"top_k", "\"3\""},
                                                                {"top_k", "99999999999"},
+                                                               {"top_k", "1e300"},
                                                                {"seed", "-1"},
                                                                {"seed", "1.5"},
                                                                {"logit_bias", "3"},

@@ -84,6 +84,17 @@ TEST(Tokenizer, SpecialTokenTextInUserContentStaysText) {
   EXPECT_EQ(tokenizer->encode("<think><|end|>", SpecialTokens::non_special).size(), 8U);
 }
 
+TEST(Tokenizer, AddedTokensThatAreNotSpecialCountInUserContent) {
+  const auto tokenizer = load(byte_tokenizer());
+  const std::string text = "<think><|end|></think><|end|>";
+  Ids expected{257};
+  for (const TokenId id : bytes_of("<|end|></think>")) expected.push_back(id);
+  expected.push_back(256);
+  EXPECT_EQ(tokenizer->encode(text, std::vector<ByteSpan>{{22, 29}}), expected);
+  EXPECT_EQ(tokenizer->encode("<think>", std::vector<ByteSpan>{{0, 3}}), Ids{257}) << "across the border too";
+  EXPECT_EQ(tokenizer->encode("<think>", SpecialTokens::none), bytes_of("<think>"));
+}
+
 TEST(Tokenizer, ATokenHalfFromTheUserIsText) {
   const auto tokenizer = load(byte_tokenizer());
   const std::string text = "<|end|>";

@@ -110,34 +110,28 @@ int bench_command(const Arguments& arguments) {
       "  qwench bench model.gguf --json\n");
   ModelFlags model;
   Options options;
-  model.add_to(line.app(), ModelFlags::Default::none, true);
-  line.app()
-      .add_option("-p,--prompt-tokens", options.prompt, "tokens of the prefill test")
-      ->type_name("N")
-      ->check(whole_number())
-      ->capture_default_str();
-  line.app()
-      .add_option("-n,--decode-tokens", options.decode, "tokens of the decode test")
-      ->type_name("N")
-      ->check(whole_number())
-      ->capture_default_str();
-  line.app()
-      .add_option("--depth", options.depth, "positions that a sequence holds before it decodes")
-      ->type_name("N")
-      ->check(whole_number())
-      ->capture_default_str();
-  line.app()
-      .add_option("--batch", options.batch, "sequences that decode at once, one test each")
-      ->type_name("N,...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->capture_default_str();
-  line.app()
-      .add_option("--repeat", options.repeat, "the best of so many is reported")
-      ->type_name("N")
-      ->check(whole_number())
-      ->capture_default_str();
-  line.app().add_flag("--json", options.json, "one JSON object on stdout");
+  model.add_to(line, ModelFlags::Default::none, true);
+  line.add_option("-p,--prompt-tokens", options.prompt, "tokens of the prefill test")
+      .value_name("N")
+      .whole_number()
+      .show_default();
+  line.add_option("-n,--decode-tokens", options.decode, "tokens of the decode test")
+      .value_name("N")
+      .whole_number()
+      .show_default();
+  line.add_option("--depth", options.depth, "positions that a sequence holds before it decodes")
+      .value_name("N")
+      .whole_number()
+      .show_default();
+  line.add_option("--batch", options.batch, "sequences that decode at once, one test each")
+      .value_name("N,...")
+      .separated_by(',')
+      .show_default();
+  line.add_option("--repeat", options.repeat, "the best of so many is reported")
+      .value_name("N")
+      .whole_number()
+      .show_default();
+  line.add_flag("--json", options.json, "one JSON object on stdout");
   if (!line.parse(arguments)) return 0;
   check(options);
   model.finish();

@@ -128,14 +128,13 @@ int chat_command(const Arguments& arguments) {
                    "  qwench chat model.gguf --system \"You are terse.\" --temp 0.6\n"
                    "  qwench chat model.gguf --no-think --load talk.json\n");
   Options options;
-  CLI::App& app = line.app();
-  options.model.add_to(app, ModelFlags::Default::search, true);
-  app.add_option("--system", options.system, "the system message")->type_name("TEXT");
-  app.add_option("--load", options.load, "go on with a conversation that /save wrote")->type_name("FILE");
-  app.add_flag("--hide-thinking", options.hide_thinking, "do not show reasoning (<think> blocks)");
-  app.add_flag("-q,--quiet", options.quiet, "nothing but errors on stderr");
-  options.templates.add_to(app);
-  options.sampling.add_to(app);
+  options.model.add_to(line, ModelFlags::Default::search, true);
+  line.add_option("--system", options.system, "the system message").value_name("TEXT");
+  line.add_option("--load", options.load, "go on with a conversation that /save wrote").value_name("FILE");
+  line.add_flag("--hide-thinking", options.hide_thinking, "do not show reasoning (<think> blocks)");
+  line.add_flag("-q,--quiet", options.quiet, "nothing but errors on stderr");
+  options.templates.add_to(line);
+  options.sampling.add_to(line);
   if (!line.parse(arguments)) return 0;
   options.sampling.finish();
   options.templates.finish();

@@ -85,16 +85,16 @@ bool read_chat_field(std::string_view name, const Json& value, ChatTemplateInput
   return true;
 }
 
-void TemplateFlags::add_to(CLI::App& app) {
+void TemplateFlags::add_to(CommandLine& line) {
   const std::string group = "Chat template";
-  app.add_flag("--think", think_, "ask for reasoning (enable_thinking in the template)")->group(group);
-  app.add_flag("--no-think", no_think_, "ask for an answer without reasoning")->group(group);
-  app.add_option("--kwargs", kwargs_text_, "further variables of the template, a JSON object")
-      ->type_name("JSON")
-      ->group(group);
-  app.add_option("--template-name", name_text_, "which of several templates that the model brings")
-      ->type_name("NAME")
-      ->group(group);
+  line.add_flag("--think", think_, "ask for reasoning (enable_thinking in the template)").group(group);
+  line.add_flag("--no-think", no_think_, "ask for an answer without reasoning").group(group);
+  line.add_option("--kwargs", kwargs_text_, "further variables of the template, a JSON object")
+      .value_name("JSON")
+      .group(group);
+  line.add_option("--template-name", name_text_, "which of several templates that the model brings")
+      .value_name("NAME")
+      .group(group);
 }
 
 void TemplateFlags::finish() {

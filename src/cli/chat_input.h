@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "cli/command_line.h"
 #include "core/json.h"
 #include "text/chat_template.h"
 
@@ -18,7 +18,7 @@ bool read_chat_field(std::string_view name, const Json& value, ChatTemplateInput
 /// Flags about the template and its variables.
 class TemplateFlags {
  public:
-  void add_to(CLI::App& app);
+  void add_to(CommandLine& line);
   /// To be called once after parsing. Throws UsageError.
   void finish();
   const Json& kwargs() const { return kwargs_; }  ///< {"enable_thinking": ...} and --kwargs

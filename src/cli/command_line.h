@@ -1,11 +1,16 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace qwench::cli {
 
@@ -35,23 +40,47 @@ int score_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
 
+/// One option or flag of a command. What is set returns the option, to set more.
+class Option {
+ public:
+  explicit Option(CLI::Option& option) : option_(&option) {}
+
+  Option& value_name(const std::string& name);  ///< what the help calls its value
+  Option& group(const std::string& name);       ///< the heading of the help under which it stands
+  Option& whole_number(bool negative = false);  ///< decimal digits, a minus sign where `negative`
+  Option& separated_by(char separator);         ///< several values in one argument
+  Option& repeatable();                         ///< given again, it adds
+  Option& show_default();
+  Option& required();
+  bool given() const;  ///< after parsing: the command line has it
+
+ private:
+  CLI::Option* option_;
+};
+
 /// The parser of one command: `examples` are whole command lines, one a line, shown at the end of its help.
 class CommandLine {
  public:
   CommandLine(const std::string& name, const std::string& description, const std::string& examples);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
 
-  CLI::App& app() { return app_; }
+  /// `names` as in "-n,--max-tokens", or a positional's name without dashes. `value` is written by parse(). T
+  /// is std::string, int, or std::optional of int, float or uint64_t, or std::vector of std::string or int.
+  template <typename T>
+  Option add_option(const std::string& names, T& value, const std::string& help);
+  /// A positional that takes all arguments that are left.
+  Option add_rest(const std::string& name, std::vector<std::string>& values, const std::string& help);
+  Option add_flag(const std::string& names, bool& value, const std::string& help);
+
   /// False when help was asked for, and has been printed. Throws UsageError.
   bool parse(const Arguments& arguments);
 
  private:
   std::string name_;
-  CLI::App app_;
+  std::unique_ptr<CLI::App> app_;
 };
-
-/// For options of whole numbers: decimal digits, a minus sign where `negative`. CLI11 alone takes 010 for 8,
-/// and -1 for the largest unsigned number.
-CLI::Validator whole_number(bool negative = false);
 
 /// The whole program: picks the command, turns exceptions into one line on stderr and an exit code: 0, 1 for
 /// an error, 2 for a wrong command line, 130 when stopped by Ctrl-C.

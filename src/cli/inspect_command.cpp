@@ -16,8 +16,8 @@ int inspect_command(const Arguments& arguments) {
                    "  qwench inspect --check model.gguf\n");
   std::string path;
   bool check = false;
-  line.app().add_option("PATH", path, "what to check")->type_name("")->required();
-  line.app().add_flag("--check", check, "check the files; the only view there is so far")->required();
+  line.add_option("PATH", path, "what to check").value_name("").required();
+  line.add_flag("--check", check, "check the files; the only view there is so far").required();
   if (!line.parse(arguments)) return 0;
   set_log_level(LogLevel::silent);  // the verdict is one sentence
   print(printable(check_path(path).summary) + "\n");

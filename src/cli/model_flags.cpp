@@ -52,35 +52,35 @@ DType parse_dtype(const std::string& flag, const std::string& text) {
 
 }  // namespace
 
-void ModelFlags::add_to(CLI::App& app, Default fallback, bool loads) {
+void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
   fallback_ = fallback;
   const std::string help = loads ? "checkpoint folder or .gguf file"
                                  : "checkpoint folder, folder with tokenizer.json, or .gguf file";
-  app.add_option("MODEL", positional_, help)->type_name("");
-  app.add_option("-m,--model", named_, "the same, by flag")->type_name("MODEL");
+  line.add_option("MODEL", positional_, help).value_name("");
+  line.add_option("-m,--model", named_, "the same, by flag").value_name("MODEL");
   if (loads) {
     const std::string group = "Loading";
-    app.add_option("-c,--context", options_.context,
-                   "positions a sequence may have; 0: the model's limit or what memory holds")
-        ->type_name("N")
-        ->check(whole_number())
-        ->group(group);
-    app.add_option("-t,--threads", options_.threads, "0: the cores this process may use")
-        ->type_name("N")
-        ->check(whole_number())
-        ->group(group);
-    app.add_option("--dtype", dtype_, "keep weights as f32, f16 or bf16; as stored when absent")
-        ->type_name("TYPE")
-        ->group(group);
-    app.add_option("--kv-dtype", kv_dtype_, "cells of the KV cache: f32 (default), f16 or bf16")
-        ->type_name("TYPE")
-        ->group(group);
-    app.add_option("--max-batch", options_.max_batch, "sequences that run at once")
-        ->type_name("N")
-        ->check(whole_number())
-        ->group(group);
+    line.add_option("-c,--context", options_.context,
+                    "positions a sequence may have; 0: the model's limit or what memory holds")
+        .value_name("N")
+        .whole_number()
+        .group(group);
+    line.add_option("-t,--threads", options_.threads, "0: the cores this process may use")
+        .value_name("N")
+        .whole_number()
+        .group(group);
+    line.add_option("--dtype", dtype_, "keep weights as f32, f16 or bf16; as stored when absent")
+        .value_name("TYPE")
+        .group(group);
+    line.add_option("--kv-dtype", kv_dtype_, "cells of the KV cache: f32 (default), f16 or bf16")
+        .value_name("TYPE")
+        .group(group);
+    line.add_option("--max-batch", options_.max_batch, "sequences that run at once")
+        .value_name("N")
+        .whole_number()
+        .group(group);
   }
-  app.add_flag("-v,--verbose", verbose_, "say more on stderr");
+  line.add_flag("-v,--verbose", verbose_, "say more on stderr");
 }
 
 void ModelFlags::finish(TextSource* text, bool ids) {

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "cli/command_line.h"
 #include "cli/text_source.h"
 #include "qwench/engine.h"
 
@@ -21,7 +21,7 @@ class ModelFlags {
   };
 
   /// Adds the positional MODEL and -m; with `loads`, the flags about loading too.
-  void add_to(CLI::App& app, Default fallback, bool loads);
+  void add_to(CommandLine& line, Default fallback, bool loads);
   /// To be called once after parsing. With -m, the first positional is the text's, or with `ids` its first
   /// word. Throws UsageError, Error (not_found).
   void finish(TextSource* text = nullptr, bool ids = false);

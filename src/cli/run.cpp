@@ -93,7 +93,7 @@ int run_command(const Arguments& arguments) {
                    "  qwench run model.gguf --raw \"Once upon a time\"\n"
                    "  qwench run model.gguf --jsonl < requests.jsonl > answers.jsonl\n");
   RunOptions options;
-  options.add_to(line.app());
+  options.add_to(line);
   if (!line.parse(arguments)) return 0;
   options.finish();
 

@@ -6,23 +6,23 @@
 
 namespace qwench::cli {
 
-void RunOptions::add_to(CLI::App& app) {
-  model.add_to(app, ModelFlags::Default::search, true);
-  source.add_to(app, "PROMPT", "what to answer");
-  app.add_option("--system", system, "a system message before the prompt")->type_name("TEXT");
-  app.add_flag("--raw", raw, "send the prompt as it is, without the model's chat template");
-  app.add_flag("--hide-thinking", hide_thinking, "do not show reasoning (<think> blocks)");
-  app.add_flag("--json", json, "one JSON object on stdout instead of streamed text");
-  app.add_flag("--jsonl", jsonl,
-               "lines of {\"prompt\" | \"messages\" | \"ids\", ...} on standard input, answered in one "
-               "batch: see docs/cli.md");
-  app.add_option("--logprobs", logprobs,
-                 "with --json, --jsonl: log-probabilities and so many alternatives, 0 to 20")
-      ->type_name("N")
-      ->check(whole_number());
-  app.add_flag("-q,--quiet", quiet, "nothing but errors on stderr");
-  templates.add_to(app);
-  sampling.add_to(app);
+void RunOptions::add_to(CommandLine& line) {
+  model.add_to(line, ModelFlags::Default::search, true);
+  source.add_to(line, "PROMPT", "what to answer");
+  line.add_option("--system", system, "a system message before the prompt").value_name("TEXT");
+  line.add_flag("--raw", raw, "send the prompt as it is, without the model's chat template");
+  line.add_flag("--hide-thinking", hide_thinking, "do not show reasoning (<think> blocks)");
+  line.add_flag("--json", json, "one JSON object on stdout instead of streamed text");
+  line.add_flag("--jsonl", jsonl,
+                "lines of {\"prompt\" | \"messages\" | \"ids\", ...} on standard input, answered in one "
+                "batch: see docs/cli.md");
+  line.add_option("--logprobs", logprobs,
+                  "with --json, --jsonl: log-probabilities and so many alternatives, 0 to 20")
+      .value_name("N")
+      .whole_number();
+  line.add_flag("-q,--quiet", quiet, "nothing but errors on stderr");
+  templates.add_to(line);
+  sampling.add_to(line);
 }
 
 void RunOptions::finish() {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cli/chat_input.h"
+#include "cli/command_line.h"
 #include "cli/model_flags.h"
 #include "cli/sampling_flags.h"
 #include "cli/text_source.h"
@@ -24,7 +25,7 @@ struct RunOptions {
   bool quiet = false;
   std::optional<int> logprobs;
 
-  void add_to(CLI::App& app);
+  void add_to(CommandLine& line);
   /// To be called once after parsing: contradictions are found before a model is loaded. Throws UsageError,
   /// Error.
   void finish();

@@ -24,48 +24,41 @@ std::pair<TokenId, float> parse_bias(const std::string& text) {
 
 }  // namespace
 
-void SamplingFlags::add_to(CLI::App& app) {
+void SamplingFlags::add_to(CommandLine& line) {
   const std::string group = "Sampling (over the model's generation_config.json)";
   const auto add = [&](const std::string& names, auto& member, const std::string& help) {
-    return app.add_option(names, member, help)->group(group);
+    return line.add_option(names, member, help).group(group);
   };
-  add("--temp,--temperature", sampling_.temperature, "0 is greedy")->type_name("X");
-  add("--top-k", sampling_.top_k, "keep the k best; 0 keeps all")->type_name("K")->check(whole_number());
-  add("--top-p", sampling_.top_p, "keep the smallest set that reaches this probability")->type_name("X");
-  add("--min-p", sampling_.min_p, "keep what has this share of the best one's probability")->type_name("X");
+  add("--temp,--temperature", sampling_.temperature, "0 is greedy").value_name("X");
+  add("--top-k", sampling_.top_k, "keep the k best; 0 keeps all").value_name("K").whole_number();
+  add("--top-p", sampling_.top_p, "keep the smallest set that reaches this probability").value_name("X");
+  add("--min-p", sampling_.min_p, "keep what has this share of the best one's probability").value_name("X");
   add("--repetition-penalty", sampling_.repetition_penalty, "on tokens of prompt and answer; 1 is off")
-      ->type_name("X");
+      .value_name("X");
   add("--presence-penalty", sampling_.presence_penalty, "on tokens of the answer, once each; -2 to 2")
-      ->type_name("X");
+      .value_name("X");
   add("--frequency-penalty", sampling_.frequency_penalty, "on tokens of the answer, each time; -2 to 2")
-      ->type_name("X");
+      .value_name("X");
   add("--logit-bias", logit_bias_, "added to a token's logit; may be repeated")
-      ->type_name("ID=X")
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  add("-s,--seed", sampling_.seed, "same seed, same text")->type_name("N")->check(whole_number());
+      .value_name("ID=X")
+      .repeatable();
+  add("-s,--seed", sampling_.seed, "same seed, same text").value_name("N").whole_number();
 
   const std::string stop_group = "End of the answer";
   const auto add_stop = [&](const std::string& names, auto& member, const std::string& help) {
-    return app.add_option(names, member, help)->group(stop_group);
+    return line.add_option(names, member, help).group(stop_group);
   };
   add_stop("-n,--max-tokens", stop_.max_tokens, "at most so many tokens; -1: as many as the context holds")
-      ->type_name("N")
-      ->check(whole_number(true));
-  add_stop("--min-tokens", stop_.min_tokens, "at least so many tokens")
-      ->type_name("N")
-      ->check(whole_number());
-  add_stop("--stop", stop_.stop, "end before this text; may be repeated")
-      ->type_name("TEXT")
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      .value_name("N")
+      .whole_number(true);
+  add_stop("--min-tokens", stop_.min_tokens, "at least so many tokens").value_name("N").whole_number();
+  add_stop("--stop", stop_.stop, "end before this text; may be repeated").value_name("TEXT").repeatable();
   add_stop("--stop-token-ids", stop_.stop_token_ids, "end at these tokens too")
-      ->type_name("ID,...")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_flag("--ignore-eos", stop_.ignore_eos, "the model's own stop tokens do not end the answer")
-      ->group(stop_group);
+      .value_name("ID,...")
+      .separated_by(',')
+      .repeatable();
+  line.add_flag("--ignore-eos", stop_.ignore_eos, "the model's own stop tokens do not end the answer")
+      .group(stop_group);
 }
 
 void SamplingFlags::finish() {

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/command_line.h"
 #include "qwench/sampling.h"
 
 namespace qwench::cli {
@@ -13,7 +13,7 @@ namespace qwench::cli {
 /// or StopParams, besides the familiar short ones.
 class SamplingFlags {
  public:
-  void add_to(CLI::App& app);
+  void add_to(CommandLine& line);
   /// To be called once after parsing; ranges are checked here, before a model is loaded. Throws Error
   /// (invalid_argument) or UsageError.
   void finish();

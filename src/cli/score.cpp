@@ -42,18 +42,17 @@ int score_command(const Arguments& arguments) {
   TextSource source;
   bool jsonl = false;
   int top = 10;
-  model.add_to(line.app(), ModelFlags::Default::none, true);
-  source.add_to(line.app(), "TEXT", "the text");
-  line.app().add_flag("--jsonl", jsonl, "lines of {\"ids\"} in, lines of {\"logprobs\", \"top\"} out");
-  CLI::Option* top_option = line.app()
-                                .add_option("--top", top, "with --jsonl: best next tokens after the last id")
-                                ->type_name("K")
-                                ->check(whole_number())
-                                ->capture_default_str();
+  model.add_to(line, ModelFlags::Default::none, true);
+  source.add_to(line, "TEXT", "the text");
+  line.add_flag("--jsonl", jsonl, "lines of {\"ids\"} in, lines of {\"logprobs\", \"top\"} out");
+  const Option top_option = line.add_option("--top", top, "with --jsonl: best next tokens after the last id")
+                                .value_name("K")
+                                .whole_number()
+                                .show_default();
   if (!line.parse(arguments)) return 0;
   model.finish(&source);
   if (jsonl && source.given()) throw UsageError("--jsonl reads lines from standard input; give no text");
-  if (!jsonl && top_option->count() > 0) throw UsageError("--top needs --jsonl");
+  if (!jsonl && top_option.given()) throw UsageError("--top needs --jsonl");
   if (top < 0) throw UsageError(fmt::format("--top {}: expected 0 or more", top));
 
   const std::string text = jsonl ? "" : source.read(false);

@@ -80,20 +80,20 @@ int template_command(const Arguments& arguments) {
   TextSource source;
   TemplateFlags templates;
   Options options;
-  CLI::App& app = line.app();
-  model.add_to(app, ModelFlags::Default::optional, false);
-  source.add_to(app, "JSON", "messages, as an array or as an object with the fields of a --jsonl line");
-  app.add_option("--template", options.template_file,
-                 "a Jinja template, instead of the model's; no model is needed then")
-      ->type_name("FILE");
-  templates.add_to(app);
-  app.add_flag("-g,--generation-prompt", options.generation_prompt,
-               "end with the opening of the answer (add_generation_prompt)");
-  app.add_flag("--ids", options.ids, "the token ids too");
-  app.add_flag("--jsonl", options.jsonl,
-               "lines of {\"messages\", \"tools\"?, \"documents\"?, \"add_generation_prompt\"?, \"kwargs\"?, "
-               "\"bos_token\"?, "
-               "\"eos_token\"?, \"now\"?} in, lines of {\"text\", \"ids\"?} or {\"error\"} out");
+  model.add_to(line, ModelFlags::Default::optional, false);
+  source.add_to(line, "JSON", "messages, as an array or as an object with the fields of a --jsonl line");
+  line.add_option("--template", options.template_file,
+                  "a Jinja template, instead of the model's; no model is needed then")
+      .value_name("FILE");
+  templates.add_to(line);
+  line.add_flag("-g,--generation-prompt", options.generation_prompt,
+                "end with the opening of the answer (add_generation_prompt)");
+  line.add_flag("--ids", options.ids, "the token ids too");
+  line.add_flag(
+      "--jsonl", options.jsonl,
+      "lines of {\"messages\", \"tools\"?, \"documents\"?, \"add_generation_prompt\"?, \"kwargs\"?, "
+      "\"bos_token\"?, "
+      "\"eos_token\"?, \"now\"?} in, lines of {\"text\", \"ids\"?} or {\"error\"} out");
   if (!line.parse(arguments)) return 0;
   model.finish(&source);
   templates.finish();

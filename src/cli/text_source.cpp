@@ -23,17 +23,17 @@ std::string read_stdin() {
 
 }  // namespace
 
-void TextSource::add_to(CLI::App& app, const std::string& positional, const std::string& what) {
+void TextSource::add_to(CommandLine& line, const std::string& positional, const std::string& what) {
   positional_option_ =
-      app.add_option(positional, positional_text_, what + "; read from standard input when absent")
-          ->type_name("");
-  flag_option_ = app.add_option("-p,--prompt", flag_text_, "the same, by flag")->type_name(positional);
-  app.add_option("-f,--file", file_, "the same, from a file; - is standard input")->type_name("FILE");
+      line.add_option(positional, positional_text_, what + "; read from standard input when absent")
+          .value_name("");
+  flag_option_ = line.add_option("-p,--prompt", flag_text_, "the same, by flag").value_name(positional);
+  line.add_option("-f,--file", file_, "the same, from a file; - is standard input").value_name("FILE");
 }
 
 void TextSource::finish() {
-  if (positional_option_->count() > 0) positional_ = positional_text_;
-  if (flag_option_->count() > 0) flag_ = flag_text_;
+  if (positional_option_->given()) positional_ = positional_text_;
+  if (flag_option_->given()) flag_ = flag_text_;
 }
 
 std::string TextSource::read(bool drop_last_newline) const {

@@ -1,16 +1,17 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <optional>
 #include <string>
 #include <utility>
+
+#include "cli/command_line.h"
 
 namespace qwench::cli {
 
 /// Where a command's text comes from: a positional, -p, -f FILE, or else standard input.
 class TextSource {
  public:
-  void add_to(CLI::App& app, const std::string& positional, const std::string& what);
+  void add_to(CommandLine& line, const std::string& positional, const std::string& what);
   /// The positional's text when the command line has it, maybe empty.
   const std::optional<std::string>& positional() const { return positional_; }
   void set_positional(std::string text) { positional_ = std::move(text); }
@@ -23,9 +24,9 @@ class TextSource {
   std::string read(bool drop_last_newline) const;
 
  private:
-  // CLI11 cannot tell an absent text from an empty one by its value.
-  const CLI::Option* positional_option_ = nullptr;
-  const CLI::Option* flag_option_ = nullptr;
+  // An absent text and an empty one have the same value.
+  std::optional<Option> positional_option_;
+  std::optional<Option> flag_option_;
   std::string positional_text_;
   std::string flag_text_;
   std::optional<std::string> positional_;

@@ -138,24 +138,22 @@ int tokenize_command(const Arguments& arguments) {
   TextSource source;
   Options options;
   std::vector<std::string> more;
-  CLI::App& app = line.app();
-  model.add_to(app, ModelFlags::Default::none, false);
-  source.add_to(app, "TEXT", "the text, or token ids with --decode");
-  app.add_option("IDS", more, "with --decode: further ids")
-      ->type_name("")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  app.add_flag("-d,--decode", options.decode, "ids in, text out");
-  app.add_option("--special", options.special,
-                 "added tokens in the text: all are recognised (default), those not flagged special, or none")
-      ->type_name("all|non_special|none");
-  app.add_flag("--add-special", options.add_special,
-               "add the tokens that the tokenizer puts around a text (BOS, EOS)");
-  app.add_flag("--skip-special", options.skip_special, "with --decode: special tokens leave no text");
-  app.add_flag("--ids", options.ids_only, "print the ids alone");
-  app.add_flag("--count", options.count_only, "print the number of tokens alone");
-  app.add_flag("--jsonl", options.jsonl,
-               "lines of {\"text\", \"special\"?} in, lines of {\"ids\", \"pieces\"} out; with --decode "
-               "{\"ids\", \"skip_special\"?} in, {\"text\", \"deltas\"} out");
+  model.add_to(line, ModelFlags::Default::none, false);
+  source.add_to(line, "TEXT", "the text, or token ids with --decode");
+  line.add_rest("IDS", more, "with --decode: further ids").value_name("");
+  line.add_flag("-d,--decode", options.decode, "ids in, text out");
+  line.add_option(
+          "--special", options.special,
+          "added tokens in the text: all are recognised (default), those not flagged special, or none")
+      .value_name("all|non_special|none");
+  line.add_flag("--add-special", options.add_special,
+                "add the tokens that the tokenizer puts around a text (BOS, EOS)");
+  line.add_flag("--skip-special", options.skip_special, "with --decode: special tokens leave no text");
+  line.add_flag("--ids", options.ids_only, "print the ids alone");
+  line.add_flag("--count", options.count_only, "print the number of tokens alone");
+  line.add_flag("--jsonl", options.jsonl,
+                "lines of {\"text\", \"special\"?} in, lines of {\"ids\", \"pieces\"} out; with --decode "
+                "{\"ids\", \"skip_special\"?} in, {\"text\", \"deltas\"} out");
   if (!line.parse(arguments)) return 0;
   model.finish(&source, options.decode);
   if (!more.empty() && !options.decode)

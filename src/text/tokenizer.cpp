@@ -190,16 +190,16 @@ struct Tokenizer::Impl {
         out.push_back(part.id);
       } else {
         append_text(text.substr(part.span.begin, part.span.end - part.span.begin), part.span.begin == 0,
-                    in_normalized.empty() ? std::vector<ByteSpan>() : inside(trusted, part.span),
-                    specials, *workspace, out);
+                    in_normalized.empty() ? std::vector<ByteSpan>() : inside(trusted, part.span), specials,
+                    *workspace, out);
       }
     }
     return out;
   }
 
   /// A text between the tokens that are looked for before normalization.
-  void append_text(std::string_view text, bool at_start, std::vector<ByteSpan> trusted, SpecialTokens specials,
-                   Workspace& workspace, std::vector<TokenId>& out) const {
+  void append_text(std::string_view text, bool at_start, std::vector<ByteSpan> trusted,
+                   SpecialTokens specials, Workspace& workspace, std::vector<TokenId>& out) const {
     NormalizedText normalized;
     if (parts.normalizer && !parts.normalizer->leaves_as_is(text)) {
       normalized.text = text;

@@ -49,9 +49,9 @@ class Tokenizer {
   /// (invalid_argument) above 2 GB.
   std::vector<TokenId> encode(std::string_view text, SpecialTokens specials) const;
 
-  /// The same with tokens flagged special recognised only where every byte of them lies in one of the `trusted`
-  /// spans, sorted and disjoint; other added tokens ("<think>") everywhere, as the official implementations do.
-  /// Between the recognised ones the text is tokenized as one, whoever wrote it.
+  /// The same with tokens flagged special recognised only where every byte of them lies in one of the
+  /// `trusted` spans, sorted and disjoint; other added tokens ("<think>") everywhere, as the official
+  /// implementations do. Between the recognised ones the text is tokenized as one, whoever wrote it.
   std::vector<TokenId> encode(std::string_view text, std::span<const ByteSpan> trusted) const;
 
   /// Puts around the ids what the tokenizer puts around a text (BOS, EOS), as its post-processor says.

@@ -75,7 +75,7 @@ TEST(ChatFields, TimesAreIso) {
 TemplateFlags parse(const Arguments& arguments) {
   CommandLine line("test", "", "");
   TemplateFlags flags;
-  flags.add_to(line.app());
+  flags.add_to(line);
   EXPECT_TRUE(line.parse(arguments));
   flags.finish();
   return flags;

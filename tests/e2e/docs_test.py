@@ -14,7 +14,7 @@ import unittest
 from support import BINARY, ROOT, SANITIZED, SMOLLM2, TestCase, fetched, tokenizer
 
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/*.md", root_dir=ROOT))]
-COMMAND = re.compile(r"^(\$ )?(\./dev|qwench|echo|git diff \| qwench)\b")
+COMMAND = re.compile(r"^(\$ )?(\./dev|qwench|echo|git diff \| qwench)(?=\s|$)")
 # Commands of other programs, which a page may show but a test must not run.
 FOREIGN = re.compile(r"^(\$ )?(git clone|cd|sudo|cmake|ctest|ninja|export|clang)")
 MODEL_WORDS = re.compile(r"\bMODEL\b|~/models/[\w.-]+|~/huggingface/[\w.-]+|\bmodel\.gguf\b")

@@ -7,8 +7,8 @@
 
 #include "checkpoint/printable.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/safetensors_folder.h"
 #include "checkpoint/tensor_names.h"
+#include "checkpoint/weight_files.h"
 #include "core/json.h"
 #include "core/log.h"
 #include "qwench/error.h"
@@ -19,64 +19,20 @@ namespace {
 namespace fs = std::filesystem;
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
-/// The one GGUF model in a folder; empty when there is none. The parts of a split count as one.
-fs::path only_gguf(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (entry.is_directory() || !name.ends_with(".gguf") || name.starts_with("mmproj")) continue;
-    const size_t part = name.find("-of-");
-    const bool later_part = part != std::string::npos && part >= 6 && name.substr(part - 6, 6) != "-00001";
-    if (!later_part) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  if (files.size() > 1) {
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("{}: {} GGUF models are in this folder, among them {} and {}; name one of them",
-                            folder.string(), files.size(), files[0].filename().string(),
-                            files[1].filename().string()));
-  }
-  return files.empty() ? fs::path() : files.front();
-}
-
-bool has_safetensors(const fs::path& folder) {
-  return std::any_of(fs::directory_iterator(folder), fs::directory_iterator(),
-                     [](const fs::directory_entry& entry) {
-                       return entry.path().filename().string().find(".safetensors") != std::string::npos;
-                     });
-}
-
 }  // namespace
 
 std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
   const std::shared_ptr<Checkpoint> checkpoint(new Checkpoint());
   checkpoint->path_ = path;
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status)) {
-    throw Error(ErrorKind::not_found,
-                fmt::format("{}: no such file or folder; expected a Hugging Face folder or a .gguf file",
-                            path.string()));
-  }
+  const WeightFiles found = find_weight_files(path);
+  checkpoint->folder_ = found.folder;
   try {
-    if (fs::is_directory(status)) {
-      checkpoint->folder_ = path;
-      checkpoint->open_folder();
+    if (found.gguf) {
+      checkpoint->open_gguf(found.files.front());
+    } else if (found.has_config) {
+      checkpoint->open_folder(found);
     } else {
-      checkpoint->folder_ = path.has_parent_path() ? path.parent_path() : fs::path(".");
-      if (path.extension() == ".safetensors") {
-        checkpoint->open_safetensors({path});
-      } else if (path.extension() == ".gguf") {
-        checkpoint->open_gguf(path);
-      } else {
-        // Blobs of the Hugging Face cache have no extension: GGUF files tell by their first bytes.
-        const MappedFile file = MappedFile::open(path);
-        if (!file.text().starts_with("GGUF")) {
-          throw Error(ErrorKind::unsupported,
-                      fmt::format("{}: neither a folder nor a .gguf or .safetensors file", path.string()));
-        }
-        checkpoint->open_gguf(path);
-      }
+      checkpoint->open_safetensors(found.files);
     }
   } catch (const fs::filesystem_error& failure) {
     throw Error(ErrorKind::io, fmt::format("{}: {}", path.string(), failure.code().message()));
@@ -84,20 +40,8 @@ std::shared_ptr<const Checkpoint> Checkpoint::open(const fs::path& path) {
   return checkpoint;
 }
 
-void Checkpoint::open_folder() {
+void Checkpoint::open_folder(const WeightFiles& found) {
   const fs::path config = folder_ / "config.json";
-  if (!fs::exists(config) || !has_safetensors(folder_)) {
-    if (const fs::path gguf = only_gguf(folder_); !gguf.empty()) {
-      open_gguf(gguf);
-      return;
-    }
-  }
-  if (!fs::exists(config)) {
-    find_safetensors(folder_);  // its errors say what is there in place of weights
-    throw Error(
-        ErrorKind::not_found,
-        fmt::format("{}: not there; the folder has weights, but no config to read them by", config.string()));
-  }
   config_ = ModelConfig::from_json(parse_json(read_text_file(config, kMaxConfigBytes), config.string()),
                                    config.string());
   const fs::path generation = folder_ / "generation_config.json";
@@ -105,7 +49,6 @@ void Checkpoint::open_folder() {
     generation_ = GenerationConfig::from_json(
         parse_json(read_text_file(generation, kMaxConfigBytes), generation.string()), generation.string());
   }
-  const SafetensorsFolder found = find_safetensors(folder_);
   open_safetensors(found.files);
   for (const auto& [tensor, file] : found.weight_map) {
     const std::string name = canonical_name(tensor);

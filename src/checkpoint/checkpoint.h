@@ -18,6 +18,8 @@
 
 namespace qwench {
 
+struct WeightFiles;
+
 /// A tensor that is in the files but has a type this engine cannot read as a weight.
 struct UnreadableTensor {
   std::string name;       ///< canonical
@@ -63,7 +65,7 @@ class Checkpoint {
 
  private:
   Checkpoint() = default;
-  void open_folder();
+  void open_folder(const WeightFiles& found);
   void open_gguf(const std::filesystem::path& file);
   void open_safetensors(const std::vector<std::filesystem::path>& files);
   std::span<const std::byte> aligned(std::span<const std::byte> bytes, DType dtype);

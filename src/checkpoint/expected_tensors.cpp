@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <functional>
 #include <unordered_set>
 
 #include "checkpoint/ggml_types.h"
@@ -37,14 +38,21 @@ class Check {
   explicit Check(const Checkpoint& checkpoint)
       : checkpoint_(checkpoint), expected_(expected_tensors(checkpoint.config())) {}
 
-  void run() {
+  /// Hands every problem to `found`.
+  void run(const std::function<void(const Error&)>& found) {
     // Biases may be absent, but then everywhere: q, k and v go together, and so do the layers.
     for (const ExpectedTensor& tensor : expected_) {
       if (tensor.optional && checkpoint_.find(tensor.name) != nullptr)
         (is_output_bias(tensor.name) ? output_bias_ : input_bias_) = true;
     }
-    for (const ExpectedTensor& tensor : expected_) check(tensor);
-    check_unused();
+    for (const ExpectedTensor& tensor : expected_) {
+      try {
+        check(tensor);
+      } catch (const Error& problem) {
+        found(problem);
+      }
+    }
+    check_unused(found);
   }
 
  private:
@@ -81,14 +89,15 @@ class Check {
     }
   }
 
-  void check_unused() const {
+  void check_unused(const std::function<void(const Error&)>& found) const {
     std::unordered_set<std::string_view> known;
     for (const ExpectedTensor& tensor : expected_) known.insert(tensor.name);
     const auto check_name = [&](const std::string& name) {
       if (known.contains(name) || is_redundant(name, checkpoint_)) return;
-      fail(ErrorKind::malformed,
-           fmt::format("{} is in the file, but a {} model with this config has no such tensor",
-                       label(name, checkpoint_), checkpoint_.config().family));
+      found(Error(
+          ErrorKind::malformed,
+          fmt::format("{}: {} is in the file, but a {} model with this config has no such tensor",
+                      checkpoint_.path().string(), label(name, checkpoint_), checkpoint_.config().family)));
     };
     for (const TensorView& tensor : checkpoint_.tensors()) check_name(tensor.name);
     for (const UnreadableTensor& tensor : checkpoint_.unreadable_tensors()) check_name(tensor.name);
@@ -140,6 +149,14 @@ std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config) {
   return list;
 }
 
-void check_tensors(const Checkpoint& checkpoint) { Check(checkpoint).run(); }
+void check_tensors(const Checkpoint& checkpoint) {
+  Check(checkpoint).run([](const Error& problem) { throw Error(problem); });
+}
+
+std::vector<std::string> tensor_problems(const Checkpoint& checkpoint) {
+  std::vector<std::string> problems;
+  Check(checkpoint).run([&](const Error& problem) { problems.emplace_back(problem.what()); });
+  return problems;
+}
 
 }  // namespace qwench

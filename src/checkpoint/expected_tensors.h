@@ -29,4 +29,7 @@ std::vector<ExpectedTensor> expected_tensors(const ModelConfig& config);
 /// Error (malformed, unsupported) that names the tensor, what was found and what was expected.
 void check_tensors(const Checkpoint& checkpoint);
 
+/// All that check_tensors would find, a sentence each; empty when the tensors are as they should be.
+std::vector<std::string> tensor_problems(const Checkpoint& checkpoint);
+
 }  // namespace qwench

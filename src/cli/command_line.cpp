@@ -38,6 +38,11 @@ Option& Option::separated_by(char separator) {
   return *this;
 }
 
+Option& Option::value_optional() {
+  option_->expected(0, 1);
+  return *this;
+}
+
 Option& Option::repeatable() {
   option_->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   return *this;

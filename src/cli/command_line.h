@@ -49,6 +49,7 @@ class Option {
   Option& group(const std::string& name);       ///< the heading of the help under which it stands
   Option& whole_number(bool negative = false);  ///< decimal digits, a minus sign where `negative`
   Option& separated_by(char separator);         ///< several values in one argument
+  Option& value_optional();                     ///< without a value it is given all the same
   Option& repeatable();                         ///< given again, it adds
   Option& show_default();
   Option& required();

@@ -54,22 +54,29 @@ CheckResult check_model(const fs::path& path) {
                   megabytes(checkpoint->bytes()));
   if (!checkpoint->has_config()) {
     const size_t tensors = checkpoint->tensors().size() + checkpoint->unreadable_tensors().size();
-    return {fmt::format("{}: sound; {}; {}, no config", path.string(), file, plural(tensors, "tensor"))};
+    return {fmt::format("{}: sound; {}; {}, no config", path.string(), file, plural(tensors, "tensor")), {}};
   }
-  check_tensors(*checkpoint);
+  std::vector<std::string> problems = tensor_problems(*checkpoint);
+  if (!problems.empty()) {
+    std::string first = problems.front();
+    if (problems.size() > 1) first += fmt::format(" (and {})", plural(problems.size() - 1, "more problem"));
+    return {std::move(first), std::move(problems)};
+  }
   const ModelText text = ModelText::open(*checkpoint);
   const ModelConfig& config = checkpoint->config();
   if (text.tokenizer() && text.tokenizer()->size() > config.vocab_size) {
     log_warning(fmt::format("{}: the tokenizer has ids up to {}, but the model only {}", path.string(),
                             text.tokenizer()->size() - 1, config.vocab_size));
   }
-  return {fmt::format(
-      "{}: sound; {}; a {} model of {:.1f} M parameters, most of them {}; {}, hidden size {}, {} heads on {} "
-      "of {} dimensions, "
-      "context {}; {}",
-      path.string(), file, config.family, static_cast<double>(weights.parameters) / 1e6, name(weights.most),
-      plural(static_cast<size_t>(config.num_layers), "layer"), config.hidden_size, config.num_heads,
-      config.num_kv_heads, config.head_dim, config.max_position, describe_text(text))};
+  return {fmt::format("{}: sound; {}; a {} model of {:.1f} M parameters, most of them {}; {}, hidden size "
+                      "{}, {} heads on {} "
+                      "of {} dimensions, "
+                      "context {}; {}",
+                      path.string(), file, config.family, static_cast<double>(weights.parameters) / 1e6,
+                      name(weights.most), plural(static_cast<size_t>(config.num_layers), "layer"),
+                      config.hidden_size, config.num_heads, config.num_kv_heads, config.head_dim,
+                      config.max_position, describe_text(text)),
+          {}};
 }
 
 bool has_only_a_tokenizer(const fs::path& folder) {
@@ -88,11 +95,12 @@ CheckResult check_path(const fs::path& path) {
     if (fs::is_directory(path)) {
       if (!has_only_a_tokenizer(path)) return check_model(path);
       return {fmt::format("{}: sound; {}, no weights", path.string(),
-                          describe_text(ModelText::from_folder(path)))};
+                          describe_text(ModelText::from_folder(path))),
+              {}};
     }
     if (path.extension() == ".json") {
       const auto tokenizer = Tokenizer::from_json_text(read_text_file(path), path.string());
-      return {fmt::format("{}: sound; a tokenizer with {} ids", path.string(), tokenizer->size())};
+      return {fmt::format("{}: sound; a tokenizer with {} ids", path.string(), tokenizer->size()), {}};
     }
     return check_model(path);
   } catch (const fs::filesystem_error& failure) {

@@ -156,6 +156,14 @@ const TensorView* Checkpoint::find(std::string_view name) const {
   return found == by_name_.end() ? nullptr : &tensors_[found->second];
 }
 
+void Checkpoint::release(const TensorView& tensor) const noexcept {
+  const auto holds = [&](const std::vector<float>& copy) {
+    return std::as_bytes(std::span(copy)).data() == tensor.bytes.data();
+  };
+  // A copy is no part of a file: what is dropped of it is gone.
+  if (std::none_of(aligned_copies_.begin(), aligned_copies_.end(), holds)) qwench::release(tensor.bytes);
+}
+
 const UnreadableTensor* Checkpoint::find_unreadable(std::string_view name) const {
   const auto found = unreadable_by_name_.find(name);
   return found == unreadable_by_name_.end() ? nullptr : &unreadable_[found->second];

@@ -51,6 +51,8 @@ class Checkpoint {
 
   const TensorView* find(std::string_view name) const;  ///< null when it is not there
   std::span<const TensorView> tensors() const { return tensors_; }
+  /// Gives back the memory of a tensor's pages; they come from the file again when they are read.
+  void release(const TensorView& tensor) const noexcept;
   const std::vector<UnreadableTensor>& unreadable_tensors() const { return unreadable_; }
   const UnreadableTensor* find_unreadable(std::string_view name) const;
 

@@ -9,8 +9,8 @@ namespace qwench {
 
 /// Which files hold a model's weights.
 struct WeightFiles {
-  bool gguf = false;                         ///< one GGUF file (of a split any one), or safetensors
-  std::vector<std::filesystem::path> files;  ///< of a split GGUF the one that was found
+  bool gguf = false;                              ///< one GGUF file (of a split any one), or safetensors
+  std::vector<std::filesystem::path> files;       ///< of a split GGUF the one that was found
   std::map<std::string, std::string> weight_map;  ///< see SafetensorsFolder
   std::filesystem::path folder;                   ///< where config.json, tokenizer.json and the like would be
   bool has_config = false;                        ///< a config.json belongs to the safetensors files

@@ -2,26 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-
 #include "cli/command_line.h"
 #include "cli/terminal.h"
+#include "cli/user_folders.h"
 #include "core/log.h"
 
 namespace qwench::cli {
 namespace {
-
-std::string environment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-std::filesystem::path cache_folder() {
-  if (const std::string own = environment("QWENCH_CACHE"); !own.empty()) return own;
-  if (const std::string xdg = environment("XDG_CACHE_HOME"); !xdg.empty())
-    return std::filesystem::path(xdg) / "qwench";
-  return std::filesystem::path(environment("HOME")) / ".cache" / "qwench";
-}
 
 bool is_there(const std::filesystem::path& path) {
   std::error_code error;
@@ -60,7 +47,7 @@ void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
   line.add_option("-m,--model", named_, "the same, by flag").value_name("MODEL");
   if (loads) {
     const std::string group = "Loading";
-    line.add_option("-c,--context", options_.context,
+    line.add_option("-c,--context,--ctx", options_.context,
                     "positions a sequence may have; 0: the model's limit or what memory holds")
         .value_name("N")
         .whole_number()
@@ -75,7 +62,7 @@ void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
     line.add_option("--kv-dtype", kv_dtype_, "cells of the KV cache: f32 (default), f16 or bf16")
         .value_name("TYPE")
         .group(group);
-    line.add_option("--max-batch", options_.max_batch, "sequences that run at once")
+    line.add_option(batch_names_, options_.max_batch, "sequences that run at once")
         .value_name("N")
         .whole_number()
         .group(group);

@@ -20,6 +20,11 @@ class ModelFlags {
     search,    ///< QWEN3_MODEL_PATH, ~/huggingface/Qwen3-0.6B, the model that ./dev fetch-models keeps
   };
 
+  /// Before add_to: names and default of the flag for the number of sequences.
+  void set_batch_flag(const std::string& names, int fallback) {
+    batch_names_ = names;
+    options_.max_batch = fallback;
+  }
   /// Adds the positional MODEL and -m; with `loads`, the flags about loading too.
   void add_to(CommandLine& line, Default fallback, bool loads);
   /// To be called once after parsing. With -m, the first positional is the text's, or with `ids` its first
@@ -35,6 +40,7 @@ class ModelFlags {
 
  private:
   Default fallback_ = Default::none;
+  std::string batch_names_ = "--max-batch";
   std::string positional_;
   std::string named_;
   std::string dtype_;

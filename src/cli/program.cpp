@@ -19,7 +19,8 @@ constexpr Command kCommands[] = {
     {"template", "render messages through a chat template", template_command},
     {"score", "log-probabilities of given tokens", score_command},
     {"bench", "measure prefill and decode speed", bench_command},
-    {"inspect", "check a model's files", inspect_command},
+    {"inspect", "show what a model's files hold, or check them", inspect_command},
+    {"plan", "say what a model takes in memory, and whether it fits", plan_command},
 };
 
 std::string program_help() {

@@ -79,6 +79,13 @@ void prefetch(std::span<const std::byte> bytes) noexcept {
   ::madvise(reinterpret_cast<void*>(aligned), bytes.size() + (begin - aligned), MADV_WILLNEED);
 }
 
+void release(std::span<const std::byte> bytes) noexcept {
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
+  const auto end = (reinterpret_cast<uintptr_t>(bytes.data()) + bytes.size()) / page * page;
+  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+}
+
 std::string read_text_file(const std::filesystem::path& path, size_t limit) {
   const MappedFile file = MappedFile::open(path);
   if (file.bytes().size() > limit) {

@@ -37,6 +37,10 @@ class MappedFile {
 /// Asks the system to read these mapped bytes ahead of their use.
 void prefetch(std::span<const std::byte> bytes) noexcept;
 
+/// Gives back the memory of the whole pages inside these mapped bytes; they are read again when they are
+/// used.
+void release(std::span<const std::byte> bytes) noexcept;
+
 /// The whole text of a small file; refuses more than `limit` bytes. Throws Error like MappedFile::open.
 std::string read_text_file(const std::filesystem::path& path, size_t limit = size_t{64} << 20);
 

@@ -11,6 +11,7 @@
 #include "core/thread_pool.h"
 #include "engine/generation.h"
 #include "engine/logprobs.h"
+#include "engine/model_plan.h"
 #include "engine/model_text.h"
 #include "engine/sampler.h"
 #include "engine/sampling_options.h"
@@ -21,10 +22,6 @@
 
 namespace qwench {
 namespace {
-
-// Rows of logits computed at a time: enough for a batch of decoding sequences, and 40 MB for the largest
-// vocabulary.
-constexpr int kMinLogitRows = 64;
 
 void check_range(const char* name, int value, int low, int high) {
   if (value < low || value > high) {
@@ -48,14 +45,6 @@ void check_options(const EngineOptions& options) {
         ErrorKind::unsupported,
         fmt::format("the KV cache cannot be of type {}; choose f32, f16 or bf16", name(options.kv_dtype)));
   }
-}
-
-uint64_t kept_weight_bytes(const Checkpoint& checkpoint, std::optional<DType> dtype) {
-  uint64_t bytes = 0;
-  for (const TensorView& tensor : checkpoint.tensors()) {
-    bytes += bytes_of(dtype.value_or(tensor.dtype), static_cast<uint64_t>(tensor.count()));
-  }
-  return bytes;
 }
 
 /// Gives blocks of the cache back when it goes out of scope.
@@ -90,17 +79,10 @@ class Engine::Impl {
         pool_(options.threads > 0 ? options.threads : available_cores()) {
     const ModelConfig& config = checkpoint_->config();
     check_tensors(*checkpoint_);
-    const int logit_rows = std::max(kMinLogitRows, options.max_batch);
-    plan_ = plan_memory(config, {.weights = kept_weight_bytes(*checkpoint_, options.dtype),
-                                 .kv_dtype = options.kv_dtype,
-                                 .context = options.context,
-                                 .max_batch = options.max_batch,
-                                 .max_batch_tokens = options.max_batch_tokens,
-                                 .max_logit_rows = logit_rows,
-                                 .available = available_memory()});
+    plan_ = plan_model(*checkpoint_, options, available_memory()).memory;
     backend_ = make_cpu_backend(pool_);
     decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
-                     *backend_, options.max_batch_tokens, logit_rows);
+                     *backend_, options.max_batch_tokens, plan_.logit_rows);
     cache_ = backend_->make_kv_cache(options.kv_dtype, config.num_layers, plan_.blocks, config.num_kv_heads,
                                      config.head_dim);
     blocks_.emplace(plan_.blocks);

@@ -84,7 +84,8 @@ void add_rope(const RopeConfig& rope, Fields& fields) {
     fields.add({"beta_slow", {"beta_slow"}, "rope.scaling.yarn_beta_slow"}, rope.beta_slow);
     fields.add({"truncate", {"truncate"}, ""}, rope.truncate);
     if (rope.attention_factor) {
-      fields.add({"attention_factor", {"attention_factor"}, "rope.scaling.attn_factor"}, *rope.attention_factor);
+      fields.add({"attention_factor", {"attention_factor"}, "rope.scaling.attn_factor"},
+                 *rope.attention_factor);
     }
   }
   if (rope.type == Type::llama3) {
@@ -113,9 +114,12 @@ std::vector<ConfigField> as_written(const Listing& listing) {
 
 std::string_view name(ConfigField::Origin origin) noexcept {
   switch (origin) {
-    case Origin::file: return "file";
-    case Origin::assumed: return "default";
-    case Origin::derived: return "derived";
+    case Origin::file:
+      return "file";
+    case Origin::assumed:
+      return "default";
+    case Origin::derived:
+      return "derived";
   }
   return "";
 }
@@ -129,7 +133,8 @@ std::vector<ConfigField> config_fields(const Listing& listing, const ModelCard& 
   fields.add({"intermediate_size", {"intermediate_size"}, "feed_forward_length"}, config.intermediate_size);
   fields.add({"num_hidden_layers", {"num_hidden_layers"}, "block_count"}, config.num_layers);
   fields.add({"num_attention_heads", {"num_attention_heads"}, "attention.head_count"}, config.num_heads);
-  fields.add({"num_key_value_heads", {"num_key_value_heads"}, "attention.head_count_kv"}, config.num_kv_heads);
+  fields.add({"num_key_value_heads", {"num_key_value_heads"}, "attention.head_count_kv"},
+             config.num_kv_heads);
   const bool divided = config.head_dim * config.num_heads == config.hidden_size;
   fields.add({"head_dim", {"head_dim"}, "attention.key_length", divided ? Origin::derived : Origin::assumed},
              config.head_dim);
@@ -138,7 +143,8 @@ std::vector<ConfigField> config_fields(const Listing& listing, const ModelCard& 
   fields.add({"rms_norm_eps", {"rms_norm_eps"}, "attention.layer_norm_rms_epsilon"},
              Json::parse(fmt::format("{}", config.rms_norm_eps)));
   add_rope(config.rope, fields);
-  fields.add({"sliding_window", {"layer_types", "sliding_window"}, "attention.sliding_window"}, windows(config));
+  fields.add({"sliding_window", {"layer_types", "sliding_window"}, "attention.sliding_window"},
+             windows(config));
   const Origin silent = listing.gguf() != nullptr ? Origin::derived : Origin::assumed;
   fields.add({"tie_word_embeddings", {"tie_word_embeddings"}, "", silent}, config.tie_word_embeddings);
   fields.add({"attention_bias", {"attention_bias"}, "", silent}, config.attention_bias);
@@ -155,9 +161,9 @@ std::vector<ConfigField> config_fields(const Listing& listing, const ModelCard& 
 std::vector<std::string> unused_fields(const Listing& listing, const ModelCard& card) {
   std::vector<std::string> unused;
   if (!card.config || !listing.config().is_object()) return unused;
-  static constexpr std::array kRead{"architectures",   "rope_scaling",      "rope_parameters", "use_sliding_window",
-                                    "sliding_window",  "max_window_layers", "layer_types",     "mlp_bias",
-                                    "torch_dtype",     "dtype"};
+  static constexpr std::array kRead{
+      "architectures",     "rope_scaling", "rope_parameters", "use_sliding_window", "sliding_window",
+      "max_window_layers", "layer_types",  "mlp_bias",        "torch_dtype",        "dtype"};
   std::vector<std::string> used(kRead.begin(), kRead.end());
   for (const ConfigField& field : config_fields(listing, card)) used.push_back(field.source);
   for (const auto& [key, value] : listing.config().items()) {

@@ -20,11 +20,30 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
 // Where modules stand in a decoder; others come after, by name.
-constexpr std::array kOrder{
-    "model",      "embed_tokens", "layers",     "input_layernorm", "self_attn", "q_proj",
-    "k_proj",     "v_proj",       "q_norm",     "k_norm",          "o_proj",    "post_attention_layernorm",
-    "mlp",        "gate",         "gate_proj",  "up_proj",         "down_proj", "experts",
-    "shared_expert_gate", "shared_expert", "norm", "lm_head", "weight", "bias"};
+constexpr std::array kOrder{"model",
+                            "embed_tokens",
+                            "layers",
+                            "input_layernorm",
+                            "self_attn",
+                            "q_proj",
+                            "k_proj",
+                            "v_proj",
+                            "q_norm",
+                            "k_norm",
+                            "o_proj",
+                            "post_attention_layernorm",
+                            "mlp",
+                            "gate",
+                            "gate_proj",
+                            "up_proj",
+                            "down_proj",
+                            "experts",
+                            "shared_expert_gate",
+                            "shared_expert",
+                            "norm",
+                            "lm_head",
+                            "weight",
+                            "bias"};
 
 size_t place(std::string_view part) {
   return static_cast<size_t>(std::find(kOrder.begin(), kOrder.end(), part) - kOrder.begin());
@@ -139,8 +158,8 @@ uint64_t Listing::bytes() const {
 }
 
 const ListedTensor* Listing::find(std::string_view canonical) const {
-  const auto found =
-      std::find_if(tensors_.begin(), tensors_.end(), [&](const ListedTensor& t) { return t.name == canonical; });
+  const auto found = std::find_if(tensors_.begin(), tensors_.end(),
+                                  [&](const ListedTensor& t) { return t.name == canonical; });
   return found == tensors_.end() ? nullptr : &*found;
 }
 

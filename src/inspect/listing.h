@@ -26,10 +26,10 @@ struct ListedTensor {
   size_t file = 0;      ///< index into Listing::files
   uint64_t offset = 0;  ///< of its first byte in that file
 
-  int64_t count() const;                 ///< numbers in it
-  std::optional<int> layer() const;      ///< N of "model.layers.N." or "blk.N."
-  bool is_expert() const;                ///< of a mixture: only some of them work on a token
-  bool is_embedding() const;             ///< model.embed_tokens.weight
+  int64_t count() const;             ///< numbers in it
+  std::optional<int> layer() const;  ///< N of "model.layers.N." or "blk.N."
+  bool is_expert() const;            ///< of a mixture: only some of them work on a token
+  bool is_embedding() const;         ///< model.embed_tokens.weight
 };
 
 struct ListedFile {
@@ -55,8 +55,8 @@ class Listing {
   const Json& config() const { return config_; }  ///< config.json; null for GGUF and for a lone file
   const GgufFile* gguf() const { return gguf_ ? &*gguf_ : nullptr; }
 
-  /// A field of config.json, or with `gguf_key` (without the architecture's prefix) of the GGUF metadata, as a
-  /// whole number.
+  /// A field of config.json, or with `gguf_key` (without the architecture's prefix) of the GGUF metadata, as
+  /// a whole number.
   std::optional<int64_t> integer(const char* field, std::string_view gguf_key) const;
 
  private:

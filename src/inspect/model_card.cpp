@@ -51,7 +51,8 @@ ModelCard model_card(const Listing& listing) {
   card.architecture = text_field(listing, "architectures");
   card.family = card.config ? card.config->family : text_field(listing, "model_type");
   if (const GgufFile* gguf = listing.gguf()) {
-    if (const auto architecture = gguf->string("general.architecture")) card.family = to_valid_utf8(*architecture);
+    if (const auto architecture = gguf->string("general.architecture"))
+      card.family = to_valid_utf8(*architecture);
   }
   card.tied = is_tied(listing, card.config);
 

@@ -20,15 +20,15 @@ struct ModelCard {
   std::string format;
   int64_t parameters = 0;  ///< a tied head counts once, buffers that are no weights not at all
   int64_t embedding_parameters = 0;
-  int64_t head_parameters = 0;       ///< 0 when tied
-  int64_t layer_parameters = 0;      ///< of the largest layer
-  int64_t layers_parameters = 0;     ///< of all layers
-  int64_t active_parameters = 0;     ///< that work on one token: fewer than `parameters` in a mixture of experts
-  int layers = 0;                    ///< found among the tensors
-  bool tied = false;                 ///< the head is the embedding
+  int64_t head_parameters = 0;    ///< 0 when tied
+  int64_t layer_parameters = 0;   ///< of the largest layer
+  int64_t layers_parameters = 0;  ///< of all layers
+  int64_t active_parameters = 0;  ///< that work on one token: fewer than `parameters` in a mixture of experts
+  int layers = 0;                 ///< found among the tensors
+  bool tied = false;              ///< the head is the embedding
   std::map<std::string, uint64_t> bytes_by_type;  ///< "BF16" -> bytes
   std::optional<ModelConfig> config;              ///< where this engine knows the family
-  std::string not_run;  ///< else the sentence that says why not
+  std::string not_run;                            ///< else the sentence that says why not
 };
 
 ModelCard model_card(const Listing& listing);

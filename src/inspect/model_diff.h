@@ -28,9 +28,9 @@ struct ModelDiff {
   bool equal() const { return fields.empty() && tensors.empty(); }
 };
 
-/// Compares the values of the config that the engine goes by, and every tensor by name, shape, type and values.
-/// Reads all weights of both. A llama GGUF keeps the rows of q_proj and k_proj in another order than a Hugging
-/// Face folder: they differ.
+/// Compares the values of the config that the engine goes by, and every tensor by name, shape, type and
+/// values. Reads all weights of both. A llama GGUF keeps the rows of q_proj and k_proj in another order than
+/// a Hugging Face folder: they differ.
 ModelDiff diff_models(const Listing& a, const Listing& b, ThreadPool& pool, const Progress& progress = {},
                       const std::stop_token& stop = {});
 Json to_json(const ModelDiff& diff);

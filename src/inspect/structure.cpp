@@ -152,8 +152,8 @@ void collect(const ModuleNode& node, const std::string& indent, std::vector<Line
 }
 
 size_t columns(const std::string& text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
+  return static_cast<size_t>(std::count_if(text.begin(), text.end(),
+                                           [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
 }
 
 }  // namespace
@@ -171,7 +171,8 @@ std::string draw(const ModuleNode& tree, const ModelCard& card) {
   collect(tree, "", lines);
   if (card.tied) {
     for (Line& line : lines) {
-      if (line.left.find("lm_head") != std::string::npos) line.middle += "  (not used: the head is the embedding)";
+      if (line.left.find("lm_head") != std::string::npos)
+        line.middle += "  (not used: the head is the embedding)";
     }
   }
   size_t left = 0;
@@ -180,8 +181,9 @@ std::string draw(const ModuleNode& tree, const ModelCard& card) {
     left = std::max(left, columns(line.left));
     middle = std::max(middle, columns(line.middle));
   }
-  std::string text = fmt::format("{}   {} parameters\n", card.architecture.empty() ? card.family : card.architecture,
-                                 amount(card.parameters));
+  std::string text =
+      fmt::format("{}   {} parameters\n", card.architecture.empty() ? card.family : card.architecture,
+                  amount(card.parameters));
   for (const Line& line : lines) {
     std::string row = line.left + std::string(left - columns(line.left) + 2, ' ') + line.middle +
                       std::string(middle - columns(line.middle) + 2, ' ') + line.right;
@@ -196,7 +198,8 @@ Json to_json(const ModuleNode& tree) {
   if (!tree.tensors.empty()) {
     Json& tensors = object["tensors"] = Json::array();
     for (const ListedTensor* tensor : tree.tensors) {
-      tensors.push_back({{"name", to_valid_utf8(tensor->name)}, {"shape", tensor->shape}, {"type", tensor->type_name}});
+      tensors.push_back(
+          {{"name", to_valid_utf8(tensor->name)}, {"shape", tensor->shape}, {"type", tensor->type_name}});
     }
   }
   if (!tree.children.empty()) {

@@ -12,9 +12,9 @@ namespace qwench {
 
 /// A module of the model, or a run of equal ones folded into one.
 struct ModuleNode {
-  std::string name;  ///< "self_attn"; of folded ones "0–27" or "0, 2–5"
-  int copies = 1;    ///< equal modules that stand here as one
-  int64_t parameters = 0;  ///< of one copy
+  std::string name;                          ///< "self_attn"; of folded ones "0–27" or "0, 2–5"
+  int copies = 1;                            ///< equal modules that stand here as one
+  int64_t parameters = 0;                    ///< of one copy
   std::vector<const ListedTensor*> tensors;  ///< its own: weight, bias; of the first copy
   std::vector<ModuleNode> children;
 };

@@ -73,7 +73,8 @@ struct Sums {
 
 /// Numbers [begin, begin + n) of a tensor, counted across its rows; both multiples of the block size.
 void read(const ListedTensor& tensor, int64_t begin, int64_t n, float* out) {
-  unpack(*tensor.dtype, tensor.bytes.data() + bytes_of(*tensor.dtype, static_cast<uint64_t>(begin)), 0, n, out);
+  unpack(*tensor.dtype, tensor.bytes.data() + bytes_of(*tensor.dtype, static_cast<uint64_t>(begin)), 0, n,
+         out);
 }
 
 }  // namespace
@@ -113,8 +114,10 @@ std::vector<std::optional<TensorStats>> tensor_stats(std::span<const ListedTenso
     if (!tensors[i].dtype) continue;
     const Sums& t = totals[i];
     const bool any = t.finite > 0;
-    stats[i] = {any ? t.min : 0, any ? t.max : 0, t.mean, any ? std::sqrt(t.squares / static_cast<double>(t.finite)) : 0,
-                t.zeros,         t.nan,           t.inf,  tensors[i].count()};
+    stats[i] = {any ? t.min : 0, any ? t.max : 0,
+                t.mean,          any ? std::sqrt(t.squares / static_cast<double>(t.finite)) : 0,
+                t.zeros,         t.nan,
+                t.inf,           tensors[i].count()};
   }
   return stats;
 }
@@ -136,7 +139,8 @@ double max_difference(const ListedTensor& a, const ListedTensor& b, ThreadPool& 
         const bool both_nan = std::isnan(left[i]) && std::isnan(right[i]);
         if (left[i] == right[i] || both_nan) continue;
         const double difference = std::abs(static_cast<double>(left[i]) - static_cast<double>(right[i]));
-        worst = std::max(worst, std::isfinite(difference) ? difference : std::numeric_limits<double>::infinity());
+        worst =
+            std::max(worst, std::isfinite(difference) ? difference : std::numeric_limits<double>::infinity());
       }
     }
   });

@@ -40,6 +40,7 @@ class Loader {
   std::unique_ptr<Weight> load(const TensorView* tensor, std::optional<DType> dtype) {
     if (tensor == nullptr) return nullptr;
     auto weight = backend_.load(*tensor, dtype.value_or(tensor->dtype));
+    if (weight->dtype != tensor->dtype) checkpoint_.release(*tensor);  // never two copies in memory
     bytes_done_ += tensor->bytes.size();
     if (progress_) {
       progress_(std::min(1.0, static_cast<double>(bytes_done_) /

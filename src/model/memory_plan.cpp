@@ -10,12 +10,14 @@
 namespace qwench {
 namespace {
 
-// Left to the tokenizer, the program and the system.
-constexpr uint64_t kReserve = uint64_t{256} << 20;
+// Left to the system, and to what grows with use (stacks, requests, fragmentation).
+constexpr uint64_t kReserve = uint64_t{64} << 20;
 
 std::string megabytes(uint64_t bytes) { return fmt::format("{} MB", (bytes + 999'999) / 1'000'000); }
 
 int blocks_of(int64_t positions) { return static_cast<int>((positions + kBlockSize - 1) / kBlockSize); }
+
+}  // namespace
 
 uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& request) {
   const auto tokens = static_cast<uint64_t>(request.max_batch_tokens);
@@ -27,8 +29,6 @@ uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& reques
       3 * hidden + 2 * q_width + 2 * kv_width + 2 * static_cast<uint64_t>(config.intermediate_size);
   return sizeof(float) * (tokens * row + logit_rows * (hidden + static_cast<uint64_t>(config.vocab_size)));
 }
-
-}  // namespace
 
 uint64_t MemoryPlan::kv_cache() const {
   return kv_per_token * static_cast<uint64_t>(blocks) * static_cast<uint64_t>(kBlockSize);
@@ -42,6 +42,7 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
   }
   MemoryPlan plan;
   plan.weights = request.weights;
+  plan.logit_rows = request.max_logit_rows;
   plan.activations = activation_bytes(config, request);
   plan.kv_per_token = 2 * static_cast<uint64_t>(config.num_layers) *
                       bytes_of(request.kv_dtype, static_cast<uint64_t>(config.num_kv_heads) *
@@ -54,8 +55,14 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
   const auto fitting = static_cast<int64_t>(std::min<uint64_t>(left / block_bytes, 1 << 26));
 
   plan.context = static_cast<int>(wanted);
+  if (fitting < 1) {
+    throw Error(ErrorKind::out_of_memory,
+                fmt::format("the model needs {} for weights and buffers alone, but {} are available; take a "
+                            "smaller or a quantized model",
+                            megabytes(fixed + block_bytes), megabytes(request.available)));
+  }
   if (fitting < blocks_of(wanted)) {
-    if (request.context > 0 || fitting < 1) {
+    if (request.context > 0) {
       throw Error(
           ErrorKind::out_of_memory,
           fmt::format(

@@ -15,6 +15,7 @@ struct MemoryPlan {
   uint64_t kv_per_token = 0;
   int context = 0;  // positions a sequence may have
   int blocks = 0;   // of the KV cache
+  int logit_rows = 0;
 
   uint64_t kv_cache() const;
 };
@@ -28,6 +29,9 @@ struct MemoryRequest {
   int max_logit_rows = 1;
   uint64_t available = 0;  // bytes there are
 };
+
+/// The decoder's buffers.
+uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& request);
 
 /// The KV cache holds max_batch sequences of full length or what memory allows, and at least one. Throws
 /// Error: invalid_argument when the context is longer than the model's, out_of_memory when it does not fit.

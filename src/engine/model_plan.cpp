@@ -1,0 +1,147 @@
+#include "engine/model_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "backend/backend.h"
+#include "checkpoint/expected_tensors.h"
+#include "qwench/error.h"
+
+namespace qwench {
+namespace {
+
+// Logits are computed for so many rows at a time at least: 40 MB for the largest vocabulary, and resident only
+// as far as a batch uses them.
+constexpr int kMinLogitRows = 64;
+// Measured: the program with its libraries and two threads, before a model is loaded.
+constexpr uint64_t kProgram = 10'000'000;
+// Measured: what a tokenizer keeps, for each byte of the tables it is read from.
+constexpr double kTextPerJsonByte = 1.6;
+constexpr double kTextPerGgufByte = 3.0;
+
+uint64_t text_bytes(const Checkpoint& checkpoint) {
+  uint64_t tables = 0;
+  if (const GgufFile* gguf = checkpoint.gguf()) {
+    for (const char* key : {"tokenizer.ggml.tokens", "tokenizer.ggml.merges"}) {
+      if (const GgufValue* value = gguf->find(key)) tables += value->bytes.size();
+    }
+    return static_cast<uint64_t>(kTextPerGgufByte * static_cast<double>(tables));
+  }
+  std::error_code error;
+  const auto size = std::filesystem::file_size(checkpoint.folder() / "tokenizer.json", error);
+  return error ? 0 : static_cast<uint64_t>(kTextPerJsonByte * static_cast<double>(size));
+}
+
+void count_weights(const Checkpoint& checkpoint, std::optional<DType> dtype, ModelPlan& plan) {
+  const bool tied = checkpoint.config().tie_word_embeddings;
+  for (const ExpectedTensor& expected : expected_tensors(checkpoint.config())) {
+    const TensorView* tensor = checkpoint.find(expected.name);
+    if (tensor == nullptr) continue;
+    const bool matrix = tensor->rows() > 1;
+    const DType kept = matrix ? dtype.value_or(tensor->dtype) : DType::f32;
+    const uint64_t bytes = bytes_of(kept, static_cast<uint64_t>(tensor->count()));
+    const bool embedding = expected.name == "model.embed_tokens.weight";
+    const bool mapped = kept == tensor->dtype && matrix;
+    plan.parameters += tensor->count();
+    if (embedding) {
+      if (tied || !mapped) plan.embedding = bytes;
+      if (tied) plan.bytes_per_token += bytes;
+      continue;
+    }
+    (mapped ? plan.weights_mapped : plan.weights_converted) += bytes;
+    plan.bytes_per_token += bytes;
+    if (matrix && expected.name != "lm_head.weight") plan.macs_per_token += tensor->count();
+  }
+}
+
+bool fits(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available, int batch) {
+  try {
+    return plan_model(checkpoint, options, available).batch >= batch;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+uint64_t ModelPlan::kv_cache() const {
+  return kv_per_token * static_cast<uint64_t>(context) * static_cast<uint64_t>(batch);
+}
+
+uint64_t ModelPlan::total() const {
+  return weights_mapped + weights_converted + embedding + activations + text + program + kv_cache();
+}
+
+ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available) {
+  ModelPlan plan;
+  count_weights(checkpoint, options.dtype, plan);
+  plan.text = text_bytes(checkpoint);
+  plan.program = kProgram;
+  const MemoryRequest request{
+      .weights = plan.weights_mapped + plan.weights_converted + plan.embedding + plan.text + plan.program,
+      .kv_dtype = options.kv_dtype,
+      .context = options.context,
+      .max_batch = options.max_batch,
+      .max_batch_tokens = options.max_batch_tokens,
+      .max_logit_rows = std::max(kMinLogitRows, options.max_batch),
+      .available = available};
+  plan.memory = plan_memory(checkpoint.config(), request);
+  plan.kv_per_token = plan.memory.kv_per_token;
+  plan.context = plan.memory.context;
+  const int blocks = (plan.context + kBlockSize - 1) / kBlockSize;
+  plan.batch = std::min(options.max_batch, plan.memory.blocks / blocks);
+  MemoryRequest resident = request;
+  resident.max_logit_rows = plan.batch;
+  plan.activations = activation_bytes(checkpoint.config(), resident);
+  return plan;
+}
+
+int longest_context(const Checkpoint& checkpoint, EngineOptions options, uint64_t available) {
+  options.context = 0;
+  options.max_batch = 1;
+  try {
+    return plan_model(checkpoint, options, available).context;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
+int largest_batch(const Checkpoint& checkpoint, EngineOptions options, uint64_t available) {
+  int most = 0;
+  for (int step = 4096; step > 0; step /= 2) {
+    options.max_batch = most + step;
+    if (options.max_batch <= 4096 && fits(checkpoint, options, available, options.max_batch)) most += step;
+  }
+  return most;
+}
+
+std::string cheapest_change(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available) {
+  // From what changes an answer least to what changes it most.
+  const int batch = options.max_batch;
+  EngineOptions changed = options;
+  std::string flags;
+  const auto add = [&](const std::string& flag) { flags += (flags.empty() ? "" : " ") + flag; };
+  if (changed.dtype == DType::f32) {
+    changed.dtype.reset();
+    add("without --dtype f32");
+    if (fits(checkpoint, changed, available, batch)) return flags;
+  }
+  if (changed.kv_dtype == DType::f32) {
+    changed.kv_dtype = DType::f16;
+    add("--kv-dtype f16");
+    if (fits(checkpoint, changed, available, batch)) return flags;
+  }
+  if (const int fewer = largest_batch(checkpoint, changed, available); fewer >= 1 && fewer < batch) {
+    add(fmt::format("--batch {}", fewer));
+    return flags;
+  }
+  if (const int shorter = longest_context(checkpoint, changed, available); shorter > 0) {
+    add(fmt::format("--ctx {} --batch 1", shorter));
+    return flags;
+  }
+  return "";
+}
+
+}  // namespace qwench

@@ -47,7 +47,8 @@ Speed expected_speed(const ModelPlan& plan, const MachineLimits& machine) {
   const double cache = static_cast<double>(plan.kv_cache()) / 2;
   const double by_bandwidth =
       (static_cast<double>(plan.bytes_per_token) + cache) / (machine.read_gb_per_s * 1e9);
-  const double by_flops = 2.0 * static_cast<double>(plan.macs_per_token) * batch / (machine.f32_gflop_per_s * 1e9);
+  const double by_flops =
+      2.0 * static_cast<double>(plan.macs_per_token) * batch / (machine.f32_gflop_per_s * 1e9);
   speed.decode = batch / std::max(by_bandwidth, by_flops);
   speed.prefill = machine.f32_gflop_per_s * 1e9 / (2.0 * static_cast<double>(plan.macs_per_token));
   return speed;
@@ -76,8 +77,9 @@ std::string size(uint64_t bytes) {
 std::string verdict(const Report& report) {
   if (!report.refusal.empty()) return "no: " + report.refusal;
   if (report.fits()) return "yes, it fits";
-  return fmt::format("no: {} sequences of {} positions were asked for, but memory holds {} at once; the others would wait",
-                     report.asked_batch, report.plan.context, report.plan.batch);
+  return fmt::format(
+      "no: {} sequences of {} positions were asked for, but memory holds {} at once; the others would wait",
+      report.asked_batch, report.plan.context, report.plan.batch);
 }
 
 std::string as_text(const Report& report, bool colours) {
@@ -89,7 +91,7 @@ std::string as_text(const Report& report, bool colours) {
     const ModelPlan& p = report.plan;
     if (p.weights_mapped > 0) row("weights, in the file", size(p.weights_mapped), "read where they lie");
     if (p.weights_converted > 0) row("weights, converted", size(p.weights_converted));
-    row("embedding", size(p.embedding), p.embedding == 0 ? "in the file, row by row" : "");
+    row("embedding", size(p.embedding));
     row("KV cache", size(p.kv_cache()),
         fmt::format("{} x {} positions, {} bytes each", p.batch, p.context, p.kv_per_token));
     row("activations", size(p.activations));
@@ -104,10 +106,12 @@ std::string as_text(const Report& report, bool colours) {
     text += fmt::format("largest batch at {} positions: {}\n", report.plan.context, report.largest);
   if (!report.change.empty()) text += fmt::format("what would make it fit: {}\n", report.change);
   if (report.refusal.empty()) {
-    text += fmt::format("expected at most: decode {:.1f} tok/s with the cache half full, prefill {:.0f} tok/s ({:.1f} GB/s and {:.0f} "
+    text += fmt::format(
+        "expected at most: decode {:.1f} tok/s with the cache half full, prefill {:.0f} tok/s ({:.1f} GB/s "
+        "and {:.0f} "
         "GFLOP/s measured)\n",
-                        report.speed.decode, report.speed.prefill, report.machine.read_gb_per_s,
-                        report.machine.f32_gflop_per_s);
+        report.speed.decode, report.speed.prefill, report.machine.read_gb_per_s,
+        report.machine.f32_gflop_per_s);
   }
   return text;
 }
@@ -125,10 +129,14 @@ Json as_json(const Report& report) {
   object["device"] = "cpu";
   object["context"] = p.context;
   object["batch"] = p.batch;
-  object["bytes"] = {{"weights_mapped", p.weights_mapped}, {"weights_converted", p.weights_converted},
-                     {"embedding", p.embedding},           {"kv_cache", p.kv_cache()},
-                     {"activations", p.activations},       {"tokenizer", p.text},
-                     {"program", p.program},               {"total", p.total()}};
+  object["bytes"] = {{"weights_mapped", p.weights_mapped},
+                     {"weights_converted", p.weights_converted},
+                     {"embedding", p.embedding},
+                     {"kv_cache", p.kv_cache()},
+                     {"activations", p.activations},
+                     {"tokenizer", p.text},
+                     {"program", p.program},
+                     {"total", p.total()}};
   object["kv_bytes_per_token"] = p.kv_per_token;
   object["weight_bytes_per_token"] = p.bytes_per_token;
   object["machine"] = {{"read_gb_per_s", report.machine.read_gb_per_s},
@@ -141,12 +149,13 @@ Json as_json(const Report& report) {
 }  // namespace
 
 int plan_command(const Arguments& arguments) {
-  CommandLine line("plan",
-                   "What a model takes in memory before it is loaded, whether it fits, and how fast it can be at "
-                   "most. Exit code 1 when it does not fit.",
-                   "  qwench plan ~/models/Qwen3-0.6B\n"
-                   "  qwench plan model.gguf --ctx 8192 --batch 4\n"
-                   "  qwench plan ~/models/Qwen3-0.6B --dtype f32 --kv-dtype f16 --memory 8GB\n");
+  CommandLine line(
+      "plan",
+      "What a model takes in memory before it is loaded, whether it fits, and how fast it can be at "
+      "most. Exit code 1 when it does not fit.",
+      "  qwench plan ~/models/Qwen3-0.6B\n"
+      "  qwench plan model.gguf --ctx 8192 --batch 4\n"
+      "  qwench plan ~/models/Qwen3-0.6B --dtype f32 --kv-dtype f16 --memory 8GB\n");
   ModelFlags model;
   std::string memory;
   std::string device = "cpu";

@@ -102,6 +102,9 @@ class Builder : public nlohmann::json_sax<Json> {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& what, int max_depth) {
+  // To the library a zero byte is the end of the text.
+  if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
+    throw Error(ErrorKind::malformed, fmt::format("{}: not valid JSON at byte {}", what, zero + 1));
   Builder builder(what, max_depth);
   Json::sax_parse(text, &builder);  // throws where it fails
   return builder.take();

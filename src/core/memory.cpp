@@ -3,9 +3,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <string_view>
 
 namespace qwench {
 namespace {
@@ -19,16 +21,18 @@ uint64_t read_number(const char* path, uint64_t otherwise) {
   return file >> value ? value : otherwise;
 }
 
-uint64_t machine_available() {
-  std::ifstream info("/proc/meminfo");
-  std::string key;
-  uint64_t kilobytes = 0;
-  std::string unit;
-  while (info >> key >> kilobytes) {
-    if (key == "MemAvailable:") return kilobytes * 1024;
-    std::getline(info, unit);
+/// "MemAvailable:  123 kB" of a file of such lines; 0 when it is not there.
+uint64_t kilobytes_of(const char* path, std::string_view wanted) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(wanted)) return std::strtoull(line.c_str() + wanted.size(), nullptr, 10);
   }
-  return kUnlimited;
+  return 0;
+}
+
+uint64_t machine_available() {
+  const uint64_t kilobytes = kilobytes_of("/proc/meminfo", "MemAvailable:");
+  return kilobytes > 0 ? kilobytes * 1024 : kUnlimited;
 }
 
 uint64_t cgroup_available() {
@@ -52,6 +56,8 @@ uint64_t cgroup_available() {
 uint64_t available_memory() { return std::min(machine_available(), cgroup_available()); }
 
 uint64_t peak_memory() {
+  // Not getrusage's: that counts what the parent had when it started this process.
+  if (const uint64_t peak = kilobytes_of("/proc/self/status", "VmHWM:")) return peak * 1024;
   struct rusage usage {};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<uint64_t>(usage.ru_maxrss) * 1024;

@@ -107,6 +107,11 @@ class Engine::Impl {
     }
     Sampler(request.sampling.over(generation_.defaults).resolve(), generation_.vocabulary, {});
     qwench::check(request.stop);
+    if (!request.stop.stop.empty() && text_.tokenizer() == nullptr) {
+      throw Error(ErrorKind::invalid_argument,
+                  "stop: the model has no tokenizer, so its output is no text that could hold one; use "
+                  "stop_token_ids");
+    }
     if (request.logprobs) check_range("logprobs", *request.logprobs, 0, 20);
   }
 

@@ -12,8 +12,8 @@
 namespace qwench {
 namespace {
 
-// Logits are computed for so many rows at a time at least: 40 MB for the largest vocabulary, and resident only
-// as far as a batch uses them.
+// Logits are computed for so many rows at a time at least: 40 MB for the largest vocabulary, and resident
+// only as far as a batch uses them.
 constexpr int kMinLogitRows = 64;
 // Measured: the program with its libraries and two threads, before a model is loaded.
 constexpr uint64_t kProgram = 10'000'000;
@@ -46,7 +46,7 @@ void count_weights(const Checkpoint& checkpoint, std::optional<DType> dtype, Mod
     const bool mapped = kept == tensor->dtype && matrix;
     plan.parameters += tensor->count();
     if (embedding) {
-      if (tied || !mapped) plan.embedding = bytes;
+      plan.embedding = bytes;  // of an untied model too: a page holds the rows of many tokens
       if (tied) plan.bytes_per_token += bytes;
       continue;
     }

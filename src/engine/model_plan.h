@@ -10,18 +10,18 @@
 
 namespace qwench {
 
-/// What a model takes when `batch` sequences run at `context` positions each. Bytes that are resident then; the
-/// engine reserves from the same numbers when it loads.
+/// What a model takes when `batch` sequences run at `context` positions each. Bytes that are resident then;
+/// the engine reserves from the same numbers when it loads.
 struct ModelPlan {
   uint64_t weights_mapped = 0;     ///< read where they lie in the file, the embedding apart
   uint64_t weights_converted = 0;  ///< kept in another type, or widened (norms and biases)
-  uint64_t embedding = 0;          ///< of an untied model rows as they are used: 0
-  uint64_t activations = 0;        ///< the decoder's buffers at max_batch_tokens rows, logits for `batch` rows
-  uint64_t text = 0;               ///< tokenizer and chat template
-  uint64_t program = 0;            ///< code, libraries, threads
+  uint64_t embedding = 0;          ///< resident as a whole after some hundred different tokens
+  uint64_t activations = 0;  ///< the decoder's buffers at max_batch_tokens rows, logits for `batch` rows
+  uint64_t text = 0;         ///< tokenizer and chat template
+  uint64_t program = 0;      ///< code, libraries, threads
   uint64_t kv_per_token = 0;
-  int context = 0;  ///< positions a sequence may have
-  int batch = 0;    ///< sequences of full length that the cache holds at once, at most max_batch
+  int context = 0;    ///< positions a sequence may have
+  int batch = 0;      ///< sequences of full length that the cache holds at once, at most max_batch
   MemoryPlan memory;  ///< what the engine reserves
 
   int64_t parameters = 0;
@@ -32,11 +32,12 @@ struct ModelPlan {
   uint64_t total() const;
 };
 
-/// Throws Error (out_of_memory, invalid_argument) with the sentence that Engine::load gives for the same options
-/// and memory.
+/// Throws Error (out_of_memory, invalid_argument) with the sentence that Engine::load gives for the same
+/// options and memory.
 ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available);
 
-/// The longest context of one sequence, and the most sequences of options.context, that fit; 0 where none does.
+/// The longest context of one sequence, and the most sequences of options.context, that fit; 0 where none
+/// does.
 int longest_context(const Checkpoint& checkpoint, EngineOptions options, uint64_t available);
 int largest_batch(const Checkpoint& checkpoint, EngineOptions options, uint64_t available);
 

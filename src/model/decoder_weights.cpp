@@ -30,6 +30,11 @@ class Loader {
     return {matrix(name + ".weight"), optional_vector(name + ".bias")};
   }
 
+  /// Reading a tensor brings pages of its neighbours back.
+  void release_converted() const {
+    for (const TensorView* tensor : converted_) checkpoint_.release(*tensor);
+  }
+
  private:
   const TensorView& required(const std::string& name) const {
     if (const TensorView* tensor = checkpoint_.find(name)) return *tensor;
@@ -40,7 +45,10 @@ class Loader {
   std::unique_ptr<Weight> load(const TensorView* tensor, std::optional<DType> dtype) {
     if (tensor == nullptr) return nullptr;
     auto weight = backend_.load(*tensor, dtype.value_or(tensor->dtype));
-    if (weight->dtype != tensor->dtype) checkpoint_.release(*tensor);  // never two copies in memory
+    if (weight->dtype != tensor->dtype) {
+      checkpoint_.release(*tensor);  // never two copies in memory
+      converted_.push_back(tensor);
+    }
     bytes_done_ += tensor->bytes.size();
     if (progress_) {
       progress_(std::min(1.0, static_cast<double>(bytes_done_) /
@@ -54,6 +62,7 @@ class Loader {
   std::optional<DType> dtype_;
   const std::function<void(double)>& progress_;
   uint64_t bytes_done_ = 0;
+  std::vector<const TensorView*> converted_;
 };
 
 }  // namespace
@@ -81,6 +90,7 @@ DecoderWeights DecoderWeights::load(const Checkpoint& checkpoint, Backend& backe
   }
   weights.norm = loader.vector("model.norm.weight");
   if (!config.tie_word_embeddings) weights.lm_head = loader.optional_matrix("lm_head.weight");
+  loader.release_converted();
   return weights;
 }
 

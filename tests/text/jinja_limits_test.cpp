@@ -224,5 +224,18 @@ TEST(JinjaLimits, SearchingIsNotQuadratic) {
             "False-1500000");
 }
 
+TEST(JinjaLimits, WorkOnLongStringsIsPaidFor) {
+  for (const char* operation :
+       {"a.strip()", "a.rstrip('x')", "a|trim", "a.rsplit(none, 1)", "a.expandtabs()", "a|urlencode",
+        "a|striptags", "{a: 1}[a]", "a|default(1)", "a.upper()", "a is lower", "a in a", "'%s' % a",
+        "a == a ~ ''", "[a, a]|min", "a.splitlines()", "a|replace('x', 'y')", "a.partition('q')"}) {
+    EXPECT_EQ(
+        failure_of(std::string("{% set a = ' ' * 300000 ~ 'x' %}{% for i in range(99999) %}{% set b = ") +
+                   operation + " %}{% endfor %}"),
+        TemplateErrorKind::limit)
+        << operation;
+  }
+}
+
 }  // namespace
 }  // namespace qwench

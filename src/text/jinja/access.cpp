@@ -182,6 +182,7 @@ Value get_attribute(Runtime& rt, const Value& object, std::string_view name) {
 }
 
 Value get_item(Runtime& rt, const Value& object, const Value& key) {
+  if (key.is_string()) rt.work(key.as<String>().text.size() * 4);
   rt.step();
   Value value = python_item(rt, object, key);
   if (!value.is_missing()) return value;

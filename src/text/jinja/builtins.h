@@ -19,10 +19,14 @@ TestFunction find_test(std::string_view name);
 inline bool has_filter(std::string_view name) { return find_filter(name) != nullptr; }
 inline bool has_test(std::string_view name) { return find_test(name) != nullptr; }
 
+/// Spends steps for the strings that a call may look through: it takes a few of them a byte.
+void charge_operands(Runtime& rt, const Value& self, const Arguments& arguments);
+
 /// Calls them; scalars made from input are marked as input.
 Value call_filter(Runtime& rt, FilterFunction filter, Arguments& arguments);
 /// By the name in a value, as map('NAME') does; fails when there is none.
 Value call_filter_named(Runtime& rt, const Value& name, Arguments& arguments);
+bool call_test(Runtime& rt, TestFunction test, Arguments& arguments);
 bool call_test_named(Runtime& rt, const Value& name, Arguments& arguments);
 
 // Each file of filters adds its own.

@@ -102,7 +102,7 @@ bool equals(Runtime& rt, const Value& a, const Value& b) {
       const TrackedText& x = a.as<String>().text;
       const TrackedText& y = b.as<String>().text;
       if (x.size() != y.size()) return false;
-      rt.work(x.size());
+      rt.work(x.size() * 4);
       return x.str() == y.str();
     }
     case Type::list:
@@ -145,7 +145,7 @@ bool compare(Runtime& rt, Operator op, const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) return !is_nan(a) && !is_nan(b) && holds(op, compare_numbers(a, b));
   if (a.is_string() && b.is_string()) {
     // The order of code points is the order of their UTF-8 bytes.
-    rt.work(std::min(a.as<String>().text.size(), b.as<String>().text.size()));
+    rt.work(std::min(a.as<String>().text.size(), b.as<String>().text.size()) * 4);
     return holds(op, a.as<String>().text.view().compare(b.as<String>().text.view()));
   }
   if (a.is_sequence() && a.type() == b.type())

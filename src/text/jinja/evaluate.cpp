@@ -181,6 +181,7 @@ Value Interpreter::call_with(const CallExpr& expr, const Frame& frame, const Val
       bool input = touches_input(object);
       for (const Value& each : arguments.positional) input = input || touches_input(each);
       rt_.step();
+      charge_operands(rt_, object, arguments);
       Value result = method(rt_, object, arguments);
       return input && !result.is_string() ? result.mark_input() : result;
     }
@@ -211,7 +212,7 @@ Value Interpreter::evaluate_test(const FilterExpr& expr, const Frame& frame) {
   evaluate_arguments(expr.arguments, arguments, frame);
   rt_.position = expr.position;
   const bool input = touches_input(arguments.positional[0]);
-  return Value::boolean(expr.test(rt_, arguments)).mark_input(input);
+  return Value::boolean(call_test(rt_, expr.test, arguments)).mark_input(input);
 }
 
 }  // namespace qwench::jinja

@@ -116,6 +116,7 @@ void append_quoted(TrackedText& out, const TrackedText& text, bool for_query) {
 
 Value urlencode_filter(Runtime& rt, Arguments& arguments) {
   const Value value = bind("urlencode", arguments, {"value"}, 1)[0];
+  if (value.is_string()) rt.work(value.as<String>().text.size() * 32);
   TrackedText out;
   TrackedText storage;
   if (value.is_string() || !is_iterable(rt, value)) {

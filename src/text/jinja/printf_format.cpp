@@ -290,7 +290,9 @@ class PrintfFormatter {
 Value format_printf(Runtime& rt, const Value& format, const Value& arguments) {
   const String& string = format.as<String>();
   rt.work(string.text.size());
-  return rt.heap.string(PrintfFormatter(rt, string, arguments).run(), string.markup);
+  TrackedText out = PrintfFormatter(rt, string, arguments).run();
+  rt.work(out.size() * 16);
+  return rt.heap.string(std::move(out), string.markup);
 }
 
 }  // namespace qwench::jinja

@@ -15,7 +15,7 @@ inline size_t find_text(Runtime& rt, std::string_view text, std::string_view nee
   const void* found = memmem(text.data() + from, text.size() - from, needle.data(), needle.size());
   const size_t at = found == nullptr ? std::string_view::npos
                                      : static_cast<size_t>(static_cast<const char*>(found) - text.data());
-  rt.work((found == nullptr ? text.size() : at) - from);
+  rt.work(((found == nullptr ? text.size() : at) - from) * 2 + needle.size() * 8);
   return at;
 }
 

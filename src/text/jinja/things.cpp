@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "text/jinja/builtins.h"
 #include "text/jinja/methods.h"
 
 namespace qwench::jinja {
@@ -196,6 +197,7 @@ Value Function::call(Runtime& rt, Arguments arguments) {
   bool input = touches_input(self_);
   for (const Value& each : arguments.positional) input = input || touches_input(each);
   for (const auto& [name, each] : arguments.named) input = input || touches_input(each);
+  charge_operands(rt, self_, arguments);
   Value result = function_(rt, self_, arguments);
   return input && !result.is_string() ? result.mark_input() : result;
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -69,6 +70,18 @@ void MappedFile::close() noexcept {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
   data_ = nullptr;
   size_ = 0;
+}
+
+void explain_lost_files() noexcept {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    static constexpr char kSentence[] =
+        "qwench: a model file was cut short, or its disk failed, while it was in use; run the command "
+        "again\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kSentence, sizeof(kSentence) - 1);
+    ::_exit(1);
+  };
+  ::sigaction(SIGBUS, &action, nullptr);
 }
 
 void prefetch(std::span<const std::byte> bytes) noexcept {

@@ -7,8 +7,8 @@
 
 namespace qwench {
 
-/// A whole file mapped read-only. Move-only; the bytes live as long as the object. A file that another
-/// process shortens while it is mapped ends this process with SIGBUS, as with every mapping.
+/// A whole file mapped read-only. Move-only; the bytes live as long as the object. Reading what another
+/// process has cut off raises SIGBUS, as with every mapping: see explain_lost_files.
 class MappedFile {
  public:
   /// Throws Error: not_found when the file is not there or no regular file, io when the system refuses it.
@@ -33,6 +33,9 @@ class MappedFile {
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
 };
+
+/// For programs: from now on SIGBUS ends the process with one sentence on stderr and exit code 1.
+void explain_lost_files() noexcept;
 
 /// Asks the system to read these mapped bytes ahead of their use.
 void prefetch(std::span<const std::byte> bytes) noexcept;

@@ -1,10 +1,12 @@
 """Broken files: one clear sentence, exit code 1, at once. Sound controls: exit code 0."""
 import os
 import random
+import shutil
+import subprocess
 import tempfile
 import unittest
 
-from support import DATA, SANITIZED, TestCase, qwench, read_json
+from support import BINARY, DATA, SANITIZED, SMOLLM2, TestCase, fetched, qwench, read_json
 
 SECONDS = 10 if SANITIZED else 2
 MEMORY = None if SANITIZED else 200 << 20  # the sanitizers' own tables are far larger
@@ -37,6 +39,19 @@ class Malformed(TestCase):
         print(f"malformed goldens: {right} of {len(rows)} files")
         self.assertEqual(len(rows), 98)
         self.assertEqual(right, len(rows))
+
+    def test_a_file_cut_short_while_in_use_ends_with_a_sentence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = os.path.join(folder, "model.gguf")
+            shutil.copyfile(fetched(SMOLLM2), copy)
+            with subprocess.Popen([BINARY, "run", copy, "--raw", "Once upon a time", "-n", "4000", "--ignore-eos"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                process.stdout.read(20)  # it is answering
+                os.truncate(copy, 4096)
+                _, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 1, err)
+            self.assertIn(b"cut short", err)
+            self.assertNotIn(b"Sanitizer", err)
 
     def test_random_damage_never_crashes(self):
         sources = ["safetensors/ok.safetensors", "gguf/ok.gguf", "tokenizer/ok/tokenizer.json"]

@@ -13,8 +13,9 @@ import unittest
 
 from support import BINARY, ROOT, SANITIZED, SMOLLM2, TestCase, fetched, tokenizer
 
+TOUR = "docs/tour.md"  # a walk with one model, whose output is compared
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(glob.glob("docs/*.md", root_dir=ROOT))]
-COMMAND = re.compile(r"^(\$ )?(\./dev|qwench|echo|git diff \| qwench)(?=\s|$)")
+COMMAND = re.compile(r"^(\$ )?(\./dev|qwench|echo|printf|git diff \| qwench)(?=\s|$)")
 # Commands of other programs, which a page may show but a test must not run.
 FOREIGN = re.compile(r"^(\$ )?(git clone|cd|sudo|cmake|ctest|ninja|export|clang)")
 MODEL_WORDS = re.compile(r"\bMODEL\b|~/models/[\w.-]+|~/huggingface/[\w.-]+|\bmodel\.gguf\b")
@@ -43,10 +44,10 @@ def commands(text):
 
 
 class Documentation(TestCase):
-    def run_line(self, line, folder):
+    def run_line(self, line, folder, page):
         environment = {**os.environ, "PATH": os.path.dirname(BINARY) + os.pathsep + os.environ["PATH"],
                        "MODEL_PATH": fetched(SMOLLM2)}
-        if "qwench tokenize" in line:
+        if "qwench tokenize" in line and page != TOUR:
             environment["MODEL_PATH"] = tokenizer("qwen3")
         line = re.sub(r"^\./dev run\b", "qwench run", line).replace("git diff", "echo '+ a line'")
         line = re.sub(r"\[(-[^]]*)\]", r"\1", line)  # a synopsis: with all of its options
@@ -57,10 +58,20 @@ class Documentation(TestCase):
             for flag, value in {"-p": "32", "-n": "4", "--depth": "8", "--batch": "1,2", "--repeat": "1"}.items():
                 line, known = re.subn(rf" {flag} \S+", f" {flag} {value}", line)
                 line += "" if known else f" {flag} {value}"
-        elif "--jsonl" not in line and " -n " not in line:
+        elif "jsonl" not in line and " -n " not in line:
             line = re.sub(r"\bqwench (run|chat) (?!--help)", r"qwench \1 -n 8 ", line)
         return subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=folder, env=environment, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
+
+    def assert_shows(self, shown, promised, line):
+        """Each line of what the tour shows begins a line of the true output, in this order; white space aside."""
+        lines = [" ".join(each.split()) for each in shown.splitlines()]
+        at = 0
+        for wanted in promised.splitlines():
+            wanted = " ".join(re.sub(r" +\d+ MB .*$", "", wanted).split())
+            found = [i for i in range(at, len(lines)) if lines[i].startswith(wanted)]
+            self.assertTrue(found, f"{line}: no line begins with {wanted!r}\n{shown[:2000]}")
+            at = 0 if "--totals" in line else found[0] + 1  # totals are in the order of their times
 
     def check_dev_line(self, line):
         """./dev is not run from inside its own tests: its command and options must be in its help."""
@@ -92,9 +103,11 @@ class Documentation(TestCase):
                         if line.startswith("./dev") and not line.startswith("./dev run"):
                             self.check_dev_line(line)
                             continue
-                        done = self.run_line(line, folder)
+                        done = self.run_line(line, folder, page)
                         self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-                        if output and "qwench tokenize" in line:
+                        if page == TOUR:
+                            self.assert_shows(done.stdout, output, line)
+                        elif output and "qwench tokenize" in line:
                             self.assertEqual(done.stdout.rstrip("\n"), output)
         print(f"documentation: {count} command lines")
         self.assertGreater(count, 15)

@@ -20,6 +20,10 @@ constexpr Command kCommands[] = {
     {"score", "log-probabilities of given tokens", score_command},
     {"bench", "measure prefill and decode speed", bench_command},
     {"inspect", "check a model's files", inspect_command},
+    {"verify", "check what is computed, against a reference or itself", verify_command},
+    {"trace", "what one pass computes and how long each step takes", trace_command},
+    {"perplexity", "how well a model predicts a text", perplexity_command},
+    {"compare", "how far two models' predictions lie apart", compare_command},
 };
 
 std::string program_help() {

@@ -54,11 +54,9 @@ struct Window {
 };
 
 Window window_of(const WindowFlags& flags, int64_t limit, size_t length) {
-  if (length < 2)
-    throw Error(ErrorKind::invalid_argument, "a text of at least two tokens is needed");
+  if (length < 2) throw Error(ErrorKind::invalid_argument, "a text of at least two tokens is needed");
   if (flags.context && *flags.context > limit) {
-    throw UsageError(
-        fmt::format("--ctx {}: the model's limit is {}", *flags.context, limit));
+    throw UsageError(fmt::format("--ctx {}: the model's limit is {}", *flags.context, limit));
   }
   const int64_t most = std::min<int64_t>(limit, static_cast<int64_t>(length));
   const int64_t context = std::min<int64_t>(flags.context.value_or(kDefaultContext), most);
@@ -77,11 +75,12 @@ SubjectOptions sized(SubjectOptions options, const Window& window) {
 }  // namespace
 
 int perplexity_command(const Arguments& arguments) {
-  CommandLine line("perplexity",
-                   "How well a model predicts a text: exp of the mean negative log-likelihood of its tokens, each "
-                   "with at least half a window of context.",
-                   "  qwench perplexity ~/models/Qwen3-0.6B chapter.txt\n"
-                   "  qwench perplexity model.gguf chapter.txt --ctx 512 --stride 256 --json\n");
+  CommandLine line(
+      "perplexity",
+      "How well a model predicts a text: exp of the mean negative log-likelihood of its tokens, each "
+      "with at least half a window of context.",
+      "  qwench perplexity ~/models/Qwen3-0.6B chapter.txt\n"
+      "  qwench perplexity model.gguf chapter.txt --ctx 512 --stride 256 --json\n");
   ModelFlags model;
   WindowFlags flags;
   model.add_to(line, ModelFlags::Default::none, false);
@@ -98,9 +97,10 @@ int perplexity_command(const Arguments& arguments) {
   std::fputs((banner(*subject, model.path(), options) + "\n").c_str(), stderr);
 
   StatusLine status;
-  const Perplexity result =
-      measure_perplexity(*subject, ids, window.context, window.stride, [&](const Perplexity& now, double share) {
-        status.update(fmt::format("{} {:.4f} after {} tokens", progress_bar(share), now.perplexity(), now.scored));
+  const Perplexity result = measure_perplexity(
+      *subject, ids, window.context, window.stride, [&](const Perplexity& now, double share) {
+        status.update(
+            fmt::format("{} {:.4f} after {} tokens", progress_bar(share), now.perplexity(), now.scored));
       });
   status.clear();
   if (flags.json) {
@@ -115,10 +115,11 @@ int perplexity_command(const Arguments& arguments) {
           "\n");
     return 0;
   }
-  print(fmt::format("perplexity {:.4f} +- {:.4f}\nmean negative log-likelihood {:.6f} +- {:.6f} over {} tokens\n"
-                    "windows of {} tokens, {} apart\n",
-                    result.perplexity(), result.perplexity() * result.standard_error, result.mean_nll,
-                    result.standard_error, result.scored, window.context, window.stride));
+  print(fmt::format(
+      "perplexity {:.4f} +- {:.4f}\nmean negative log-likelihood {:.6f} +- {:.6f} over {} tokens\n"
+      "windows of {} tokens, {} apart\n",
+      result.perplexity(), result.perplexity() * result.standard_error, result.mean_nll,
+      result.standard_error, result.scored, window.context, window.stride));
   return 0;
 }
 
@@ -143,9 +144,12 @@ int compare_command(const Arguments& arguments) {
   line.add_option("--dtype-a", dtype_a, "keep A's weights as f32, f16 or bf16; as stored when absent")
       .value_name("TYPE");
   line.add_option("--dtype-b", dtype_b, "keep B's weights so").value_name("TYPE");
-  line.add_option("--kv-dtype-a", kv_a, "cells of A's KV cache: f32 (default), f16 or bf16").value_name("TYPE");
+  line.add_option("--kv-dtype-a", kv_a, "cells of A's KV cache: f32 (default), f16 or bf16")
+      .value_name("TYPE");
   line.add_option("--kv-dtype-b", kv_b, "cells of B's").value_name("TYPE");
-  line.add_option("-t,--threads", threads, "0: the cores this process may use").value_name("N").whole_number();
+  line.add_option("-t,--threads", threads, "0: the cores this process may use")
+      .value_name("N")
+      .whole_number();
   if (!line.parse(arguments)) return 0;
   flags.check();
   SubjectOptions options_a;
@@ -162,11 +166,11 @@ int compare_command(const Arguments& arguments) {
   const auto checkpoint_b = Checkpoint::open(path_b);
   const std::string text = read_text_argument(flags.file);
   const std::vector<TokenId> ids = flags.encode(text, *checkpoint_a);
-  if (!flags.ids && ModelText::open(*checkpoint_b).tokenizer() &&
-      flags.encode(text, *checkpoint_b) != ids) {
-    throw Error(ErrorKind::invalid_argument,
-                "the two models' tokenizers make different tokens of this text, so their predictions cannot be "
-                "compared");
+  if (!flags.ids && ModelText::open(*checkpoint_b).tokenizer() && flags.encode(text, *checkpoint_b) != ids) {
+    throw Error(
+        ErrorKind::invalid_argument,
+        "the two models' tokenizers make different tokens of this text, so their predictions cannot be "
+        "compared");
   }
   const Window window = window_of(
       flags, std::min(checkpoint_a->config().max_position, checkpoint_b->config().max_position), ids.size());
@@ -179,8 +183,8 @@ int compare_command(const Arguments& arguments) {
   StatusLine status;
   const Divergence::Summary d =
       compare_models(*a, *b, ids, window.context, window.stride, [&](const Divergence& now, double share) {
-        status.update(
-            fmt::format("{} KL {:.4e} after {} tokens", progress_bar(share), now.running_mean(), now.positions()));
+        status.update(fmt::format("{} KL {:.4e} after {} tokens", progress_bar(share), now.running_mean(),
+                                  now.positions()));
       });
   status.clear();
   if (flags.json) {
@@ -201,12 +205,13 @@ int compare_command(const Arguments& arguments) {
           "\n");
     return 0;
   }
-  print(fmt::format("KL(A || B)       mean {:.3e}, median {:.3e}, 99 % {:.3e}, max {:.3e} nats\n"
-                    "top-1 agreement  {:.2f} % of {} positions\n"
-                    "perplexity       A {:.4f}, B {:.4f}, difference {:+.4f} ({:+.3f} %)\n",
-                    d.mean, d.median, d.percentile_99, d.max, 100 * d.top1_agreement, d.positions,
-                    d.perplexity_a(), d.perplexity_b(), d.perplexity_b() - d.perplexity_a(),
-                    100 * (d.perplexity_b() / d.perplexity_a() - 1)));
+  print(
+      fmt::format("KL(A || B)       mean {:.3e}, median {:.3e}, 99 % {:.3e}, max {:.3e} nats\n"
+                  "top-1 agreement  {:.2f} % of {} positions\n"
+                  "perplexity       A {:.4f}, B {:.4f}, difference {:+.4f} ({:+.3f} %)\n",
+                  d.mean, d.median, d.percentile_99, d.max, 100 * d.top1_agreement, d.positions,
+                  d.perplexity_a(), d.perplexity_b(), d.perplexity_b() - d.perplexity_a(),
+                  100 * (d.perplexity_b() / d.perplexity_a() - 1)));
   return 0;
 }
 

@@ -42,29 +42,31 @@ std::string as_table(const TraceStep& step, bool totals_only) {
   const double whole = step.seconds();
   const auto line = [&](const std::string& layer, const std::string& name, const std::string& shape,
                         double seconds, double bytes) {
-    return fmt::format("{:>5}  {:<26} {:>9.3f} ms {:>5.1f} % {:>10} {:>7.2f} GB/s  {}", layer, name, 1e3 * seconds,
-                       100 * seconds / whole,
-                       bytes >= 1e6 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.1f} kB", bytes / 1e3),
-                       seconds > 0 ? bytes / seconds / 1e9 : 0.0, shape);
+    std::string row = fmt::format(
+        "{:>5}  {:<26} {:>9.3f} ms {:>5.1f} % {:>10} {:>7.2f} GB/s  {}", layer, name, 1e3 * seconds,
+        100 * seconds / whole,
+        bytes >= 1e6 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.1f} kB", bytes / 1e3),
+        seconds > 0 ? bytes / seconds / 1e9 : 0.0, shape);
+    row.resize(row.find_last_not_of(' ') + 1);
+    return row + "\n";
   };
-  std::string table = fmt::format("{}: {} operations, {:.3f} ms\n", step.name, step.events.size(), 1e3 * whole);
+  std::string table =
+      fmt::format("{}: {} operations, {:.3f} ms\n", step.name, step.events.size(), 1e3 * whole);
   if (!totals_only) {
     for (const TraceEvent& event : step.events) {
-      std::string row = line(event.layer >= 0 ? fmt::format("{}", event.layer) : "-", event.name, event.shape,
-                             event.seconds, static_cast<double>(event.bytes));
-      if (event.norm > 0) row += fmt::format("  rms {:.4g}", event.norm);
-      table += row + "\n";
+      const std::string norm = event.norm > 0 ? fmt::format("  rms {:.4g}", event.norm) : "";
+      table += line(event.layer >= 0 ? fmt::format("{}", event.layer) : "-", event.name, event.shape + norm,
+                    event.seconds, static_cast<double>(event.bytes));
     }
     table += "\nall layers\n";
   }
   uint64_t bytes = 0;
   for (const TraceTotal& total : totals(step)) {
-    table += line(fmt::format("{}x", total.count), total.name, "", total.seconds, static_cast<double>(total.bytes));
-    table.resize(table.find_last_not_of(' ') + 1);
-    table += "\n";
+    table += line(fmt::format("{}x", total.count), total.name, "", total.seconds,
+                  static_cast<double>(total.bytes));
     bytes += total.bytes;
   }
-  return table + line("", "the whole step", "", whole, static_cast<double>(bytes)) + "\n";
+  return table + line("", "the whole step", "", whole, static_cast<double>(bytes));
 }
 
 void print_lens(const std::vector<LensRow>& rows, const ModelText& text) {
@@ -72,7 +74,8 @@ void print_lens(const std::vector<LensRow>& rows, const ModelText& text) {
   for (const LensRow& row : rows) {
     table += fmt::format("{:<14}", row.place);
     for (const auto& [id, probability] : row.top)
-      table += fmt::format("  {} {:.3f}", printable(fmt::format("\"{}\"", token_text(text, id))), probability);
+      table +=
+          fmt::format("  {} {:.3f}", printable(fmt::format("\"{}\"", token_text(text, id))), probability);
     table += "\n";
   }
   print(table);
@@ -99,14 +102,15 @@ void write_file(const std::string& path, const std::string& content) {
 }  // namespace
 
 int trace_command(const Arguments& arguments) {
-  CommandLine line("trace",
-                   "Shows what a pass over a prompt and the next token compute: each operation's shape, time, share "
-                   "of the step, bytes moved and size of its output; or what the model would say after each layer, "
-                   "or a picture of what a head attends to.",
-                   "  qwench trace ~/models/Qwen3-0.6B \"The capital of France is\"\n"
-                   "  qwench trace model.gguf \"The capital of France is\" --json > trace.json\n"
-                   "  qwench trace model.gguf \"The capital of France is\" --logit-lens\n"
-                   "  qwench trace model.gguf \"The cat sat on the mat\" --attention map.svg --layer 3 --head 2\n");
+  CommandLine line(
+      "trace",
+      "Shows what a pass over a prompt and the next token compute: each operation's shape, time, share "
+      "of the step, bytes moved and size of its output; or what the model would say after each layer, "
+      "or a picture of what a head attends to.",
+      "  qwench trace ~/models/Qwen3-0.6B \"The capital of France is\"\n"
+      "  qwench trace model.gguf \"The capital of France is\" --json > trace.json\n"
+      "  qwench trace model.gguf \"The capital of France is\" --logit-lens\n"
+      "  qwench trace model.gguf \"The cat sat on the mat\" --attention map.svg --layer 3 --head 2\n");
   ModelFlags model;
   TextSource source;
   Options options;
@@ -122,8 +126,11 @@ int trace_command(const Arguments& arguments) {
   line.add_flag("--json", options.json,
                 "Chrome's trace format, for Perfetto; with --logit-lens a list of places and tokens");
   line.add_flag("--logit-lens", options.logit_lens, "the most probable tokens after each layer");
-  line.add_option("--top", options.lens, "with --logit-lens: how many (default 5)").value_name("K").whole_number();
-  line.add_option("--attention", options.attention, "write a head's attention map as a picture").value_name("FILE.svg");
+  line.add_option("--top", options.lens, "with --logit-lens: how many (default 5)")
+      .value_name("K")
+      .whole_number();
+  line.add_option("--attention", options.attention, "write a head's attention map as a picture")
+      .value_name("FILE.svg");
   line.add_option("--layer", options.layer, "with --attention: the layer, from 0 (default 0)")
       .value_name("N")
       .whole_number();
@@ -146,7 +153,8 @@ int trace_command(const Arguments& arguments) {
   const ModelText text = ModelText::open(*checkpoint);
   const std::vector<TokenId> ids =
       options.ids.empty() ? text.encode(source.read(true)) : parse_ids(options.ids);
-  if (ids.empty()) throw Error(ErrorKind::invalid_argument, "the prompt is empty: at least one token is needed");
+  if (ids.empty())
+    throw Error(ErrorKind::invalid_argument, "the prompt is empty: at least one token is needed");
   TracingBackend* tracer = nullptr;
   SubjectOptions set_up = subject_options(model.options());
   set_up.positions = static_cast<int>(std::min<size_t>(ids.size(), 1 << 24)) + (traces ? options.decode : 0);
@@ -168,7 +176,8 @@ int trace_command(const Arguments& arguments) {
     for (const TokenId id : ids) labels.push_back(token_text(text, id));
     write_file(options.attention,
                attention_svg(map, labels,
-                             fmt::format("{}, layer {}, head {}", model.path().filename().string(), map.layer, map.head)));
+                             fmt::format("{}, layer {}, head {}", model.path().filename().string(), map.layer,
+                                         map.head)));
     std::fputs(fmt::format("qwench: wrote {}\n", printable(options.attention)).c_str(), stderr);
   }
   if (options.logit_lens) {

@@ -36,14 +36,13 @@ std::string divergence_place(const Difference& difference) {
 std::string as_table(const ReferenceReport& report) {
   size_t width = 5;
   for (const ReferenceRow& row : report.rows) width = std::max(width, row.name.size());
-  std::string table =
-      fmt::format("{:<{}}  {:>7}  {:>9}  {:>9}  {:>12}  {:>9}  first divergence\n", "place", width, "tensors",
-                  "max abs", "relative", "cosine", "tolerance");
+  std::string table = fmt::format("{:<{}}  {:>7}  {:>9}  {:>9}  {:>12}  {:>9}  first divergence\n", "place",
+                                  width, "tensors", "max abs", "relative", "cosine", "tolerance");
   for (const ReferenceRow& row : report.rows) {
     const Difference& d = row.difference;
-    table += fmt::format("{:<{}}  {:>7}  {:>9.2e}  {:>9.2e}  {:>12.9f}  {:>9.2e}  {}\n", row.name, width,
-                         d.tensors(), d.max_abs(), d.relative(), d.cosine(), d.tolerance(),
-                         divergence_place(d));
+    table +=
+        fmt::format("{:<{}}  {:>7}  {:>9.2e}  {:>9.2e}  {:>12.9f}  {:>9.2e}  {}\n", row.name, width,
+                    d.tensors(), d.max_abs(), d.relative(), d.cosine(), d.tolerance(), divergence_place(d));
   }
   int tokens = 0;
   int equal = 0;
@@ -60,11 +59,13 @@ std::string as_table(const ReferenceReport& report) {
   if (tokens > 0) table += fmt::format("greedy: {} of {} tokens equal\n", equal, tokens);
   if (report.perplexity) {
     const PerplexityOutcome& p = *report.perplexity;
-    table += fmt::format("perplexity: mean negative log-likelihood {:.6f}, reference {:.6f}, difference {:.1e}\n",
-                         p.got, p.want, std::abs(p.got - p.want));
+    table +=
+        fmt::format("perplexity: mean negative log-likelihood {:.6f}, reference {:.6f}, difference {:.1e}\n",
+                    p.got, p.want, std::abs(p.got - p.want));
   }
   if (!report.not_compared.empty())
-    table += fmt::format("not compared: {}\n", printable(fmt::format("{}", fmt::join(report.not_compared, ", "))));
+    table +=
+        fmt::format("not compared: {}\n", printable(fmt::format("{}", fmt::join(report.not_compared, ", "))));
   return table;
 }
 
@@ -151,9 +152,10 @@ Json as_json(const SpeedRows& speed) {
 int verify_reference(const ModelFlags& model, const Options& options) {
   const Reference reference = Reference::open(options.reference);
   if (options.compare_speed && !reference.timings()) {
-    throw Error(ErrorKind::not_found,
-                fmt::format("{}: this reference has no timings; tools/record_reference.py --time records them",
-                            reference.path().string()));
+    throw Error(
+        ErrorKind::not_found,
+        fmt::format("{}: this reference has no timings; tools/record_reference.py --time records them",
+                    reference.path().string()));
   }
   SubjectOptions set_up = subject_options(model.options());
   set_up.positions = positions_needed(reference);
@@ -187,11 +189,11 @@ int verify_reference(const ModelFlags& model, const Options& options) {
 std::string as_table(const SelfCheckReport& report) {
   std::string table;
   for (const SelfCheckLine& line : report.lines) {
-    const std::string outcome =
-        line.tolerance > 0
-            ? fmt::format("{}, {:.1e} of {:.1e} allowed", line.ok ? "ok" : "differs", line.max_abs, line.tolerance)
-        : line.ok ? "ok, bit for bit"
-                  : fmt::format("differs by {:.2e}", line.max_abs);
+    const std::string outcome = line.tolerance > 0
+                                    ? fmt::format("{}, {:.1e} of {:.1e} allowed", line.ok ? "ok" : "differs",
+                                                  line.max_abs, line.tolerance)
+                                : line.ok ? "ok, bit for bit"
+                                          : fmt::format("differs by {:.2e}", line.max_abs);
     table += fmt::format("{:<8} {:<34} {:>5} rows  {}\n", line.isa, line.what, line.rows, outcome);
   }
   if (!report.precision.empty())
@@ -203,8 +205,9 @@ std::string as_table(const SelfCheckReport& report) {
       continue;
     }
     const Divergence::Summary& d = *line.divergence;
-    table += fmt::format("{:<34} {:>10.2e} {:>10.2e} {:>10.2e} {:>10.2e} {:>6.1f} %{}\n", line.what, d.mean,
-                         d.median, d.percentile_99, d.max, 100 * d.top1_agreement, line.ok ? "" : "  too far");
+    table +=
+        fmt::format("{:<34} {:>10.2e} {:>10.2e} {:>10.2e} {:>10.2e} {:>6.1f} %{}\n", line.what, d.mean,
+                    d.median, d.percentile_99, d.max, 100 * d.top1_agreement, line.ok ? "" : "  too far");
   }
   return table + "verdict: " + report.verdict() + "\n";
 }
@@ -260,13 +263,14 @@ int verify_self(const ModelFlags& model, const Options& options) {
 }  // namespace
 
 int verify_command(const Arguments& arguments) {
-  CommandLine line("verify",
-                   "Checks that this engine computes what it should: with --reference, what the official "
-                   "implementation computed; without, the same bits by every way of computing them. Exit code 1 "
-                   "when it does not.",
-                   "  qwench verify ~/models/Qwen3-0.6B\n"
-                   "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json\n"
-                   "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json --compare-speed\n");
+  CommandLine line(
+      "verify",
+      "Checks that this engine computes what it should: with --reference, what the official "
+      "implementation computed; without, the same bits by every way of computing them. Exit code 1 "
+      "when it does not.",
+      "  qwench verify ~/models/Qwen3-0.6B\n"
+      "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json\n"
+      "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json --compare-speed\n");
   ModelFlags model;
   Options options;
   model.add_to(line, ModelFlags::Default::none, false);

@@ -22,8 +22,8 @@ void check_index(const char* what, int value, int count) {
   }
 }
 
-// Text of an XML element: markup escaped, what no XML may hold replaced.
-std::string xml(const std::string& text, size_t longest) {
+// Text of an XML element: markup escaped, what no XML may hold replaced; in a token's label, spaces are shown.
+std::string xml(const std::string& text, size_t longest, bool label) {
   std::string out;
   size_t count = 0;
   for (const char32_t code : to_utf32(text)) {
@@ -42,7 +42,7 @@ std::string xml(const std::string& text, size_t longest) {
         out += "&amp;";
         break;
       case U' ':
-        out += "\u00B7";
+        out += label ? "\u00B7" : " ";
         break;
       case U'\n':
         out += "⏎";
@@ -81,7 +81,8 @@ AttentionMap attention_map(Subject& subject, std::span<const TokenId> ids, int l
   const int window = config.sliding_window[static_cast<size_t>(layer)];
   std::vector<double> scores(size);
   for (size_t row = 0; row < size; ++row) {
-    const size_t first = window > 0 && row + 1 > static_cast<size_t>(window) ? row + 1 - static_cast<size_t>(window) : 0;
+    const size_t first =
+        window > 0 && row + 1 > static_cast<size_t>(window) ? row + 1 - static_cast<size_t>(window) : 0;
     double highest = -INFINITY;
     for (size_t column = first; column <= row; ++column) {
       double dot = 0;
@@ -104,8 +105,9 @@ AttentionMap attention_map(Subject& subject, std::span<const TokenId> ids, int l
 std::string attention_svg(const AttentionMap& map, std::span<const std::string> labels,
                           const std::string& title) {
   if (map.size > kLargestPicture) {
-    throw Error(ErrorKind::invalid_argument,
-                fmt::format("a picture of {} positions is too large; the most is {}", map.size, kLargestPicture));
+    throw Error(
+        ErrorKind::invalid_argument,
+        fmt::format("a picture of {} positions is too large; the most is {}", map.size, kLargestPicture));
   }
   const int left = 130;
   const int top = 150;
@@ -116,13 +118,14 @@ std::string attention_svg(const AttentionMap& map, std::span<const std::string> 
       "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
       "<text x=\"12\" y=\"22\" font-size=\"14\" font-weight=\"bold\">{2}</text>\n"
       "<text x=\"12\" y=\"40\" fill=\"#666\">rows: the token that looks; columns: what it looks at</text>\n",
-      std::max(left + side + 20, 420), top + side + 20, xml(title, 200));
+      std::max(left + side + 20, 420), top + side + 20, xml(title, 200, false));
   for (int i = 0; i < map.size; ++i) {
-    const std::string label = xml(labels[static_cast<size_t>(i)], kLongestLabel);
+    const std::string label = xml(labels[static_cast<size_t>(i)], kLongestLabel, true);
     const int middle = i * kCell + kCell / 2;
-    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", left - 6, top + middle + 4, label);
-    svg += fmt::format("<text transform=\"translate({},{}) rotate(-60)\">{}</text>\n", left + middle + 4, top - 6,
+    svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n", left - 6, top + middle + 4,
                        label);
+    svg += fmt::format("<text transform=\"translate({},{}) rotate(-60)\">{}</text>\n", left + middle + 4,
+                       top - 6, label);
   }
   for (int row = 0; row < map.size; ++row) {
     for (int column = 0; column <= row; ++column) {
@@ -134,8 +137,9 @@ std::string attention_svg(const AttentionMap& map, std::span<const std::string> 
           left + column * kCell, top + row * kCell, kCell, kCell, std::sqrt(weight), row, column, weight);
     }
   }
-  svg += fmt::format("<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#999\"/>\n</svg>\n",
-                     left, top, side, side);
+  svg += fmt::format(
+      "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"#999\"/>\n</svg>\n", left,
+      top, side, side);
   return svg;
 }
 

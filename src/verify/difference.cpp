@@ -17,8 +17,7 @@ void Difference::add(std::span<const float> got, std::span<const float> want, in
   for (size_t i = 0; i < want.size(); ++i) {
     const auto a = static_cast<double>(got[i]);
     const auto b = static_cast<double>(want[i]);
-    const double distance =
-        std::isfinite(a - b) ? std::abs(a - b) : std::numeric_limits<double>::infinity();
+    const double distance = std::isfinite(a - b) ? std::abs(a - b) : std::numeric_limits<double>::infinity();
     max_abs_ = std::max(max_abs_, distance);
     dot_ += a * b;
     got_squares_ += a * a;

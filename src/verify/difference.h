@@ -6,8 +6,8 @@
 
 namespace qwench {
 
-/// What computed values may differ from recorded ones: absolute + relative * the largest recorded value of the
-/// tensor.
+/// What computed values may differ from recorded ones: absolute + relative * the largest recorded value of
+/// the tensor.
 struct Tolerance {
   double absolute = 0;
   double relative = 0;
@@ -32,11 +32,11 @@ class Difference {
            int prompt);
 
   int tensors() const { return tensors_; }
-  double max_abs() const { return max_abs_; }        ///< of got - want; infinite where a value is not finite
-  double largest() const { return largest_; }        ///< of the recorded values, in magnitude
-  double relative() const;                           ///< max_abs / largest
-  double cosine() const;                             ///< of all values as one vector; 1 where all are zero
-  double tolerance() const { return tolerance_; }    ///< the least of those used
+  double max_abs() const { return max_abs_; }      ///< of got - want; infinite where a value is not finite
+  double largest() const { return largest_; }      ///< of the recorded values, in magnitude
+  double relative() const;                         ///< max_abs / largest
+  double cosine() const;                           ///< of all values as one vector; 1 where all are zero
+  double tolerance() const { return tolerance_; }  ///< the least of those used
   bool ok() const { return !first_.has_value(); }
   const std::optional<First>& first() const { return first_; }
 

@@ -15,7 +15,7 @@ class Divergence {
  public:
   struct Summary {
     int64_t positions = 0;
-    double mean = 0;        ///< of KL(A || B) = Σ p_A (ln p_A - ln p_B), in nats
+    double mean = 0;  ///< of KL(A || B) = Σ p_A (ln p_A - ln p_B), in nats
     double median = 0;
     double percentile_99 = 0;
     double max = 0;

@@ -12,8 +12,7 @@ namespace qwench {
 namespace {
 
 void check_windows(int64_t length, int64_t context, int64_t stride) {
-  if (length < 2)
-    throw Error(ErrorKind::invalid_argument, "a text of at least two tokens is needed");
+  if (length < 2) throw Error(ErrorKind::invalid_argument, "a text of at least two tokens is needed");
   if (context < 2)
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("windows of {} tokens are too short: the least is 2", context));

@@ -10,8 +10,8 @@
 
 namespace qwench {
 
-/// A part of a text that is run on its own: the ids [begin, end), of which [first_scored, end) are scored. The
-/// ids before only give context.
+/// A part of a text that is run on its own: the ids [begin, end), of which [first_scored, end) are scored.
+/// The ids before only give context.
 struct TextWindow {
   int64_t begin = 0;
   int64_t end = 0;
@@ -20,9 +20,9 @@ struct TextWindow {
   int64_t scored() const { return end - first_scored; }
 };
 
-/// Windows of `context` ids that begin `stride` apart, each scoring what those before it have not: every id but
-/// the first is scored once (Hugging Face's "Perplexity of fixed-length models"). 1 <= stride < context, or
-/// stride = context for windows that do not overlap, where the first id of each window is not scored.
+/// Windows of `context` ids that begin `stride` apart, each scoring what those before it have not: every id
+/// but the first is scored once (Hugging Face's "Perplexity of fixed-length models"). 1 <= stride < context,
+/// or stride = context for windows that do not overlap, where the first id of each window is not scored.
 std::vector<TextWindow> sliding_windows(int64_t length, int64_t context, int64_t stride);
 
 struct Perplexity {

@@ -23,9 +23,10 @@ fs::path json_file(const fs::path& path) {
     for (const char* name : {"reference.json", "golden.json"}) {
       if (fs::exists(path / name, error)) return path / name;
     }
-    throw Error(ErrorKind::not_found,
-                fmt::format("{}: there is no reference.json in this folder; tools/record_reference.py makes one",
-                            path.string()));
+    throw Error(
+        ErrorKind::not_found,
+        fmt::format("{}: there is no reference.json in this folder; tools/record_reference.py makes one",
+                    path.string()));
   }
   if (path.extension() == ".safetensors") return fs::path(path).replace_extension(".json");
   return path;
@@ -71,8 +72,7 @@ ReferencePerplexity read_perplexity(const Json& json, const std::string& what) {
   const JsonFields fields(json, what);
   ReferencePerplexity perplexity;
   perplexity.ids = required_ids(fields);
-  if (perplexity.ids.size() < 2)
-    fields.wrong("ids", *fields.find("ids"), "a list of at least two token ids");
+  if (perplexity.ids.size() < 2) fields.wrong("ids", *fields.find("ids"), "a list of at least two token ids");
   perplexity.nll = numbers(fields, "nll", perplexity.ids.size() - 1);
   const std::optional<double> mean = fields.number("mean_nll");
   if (!mean) throw Error(ErrorKind::malformed, fmt::format("{}: `mean_nll` is missing", what));
@@ -84,8 +84,7 @@ ReferenceTimings read_timings(const Json& json, const std::string& what, size_t 
   const JsonFields fields(json, what);
   ReferenceTimings timings;
   timings.device = fields.string("device").value_or("");
-  timings.prompt =
-      static_cast<int>(fields.required_integer("prompt", 0, static_cast<int64_t>(prompts) - 1));
+  timings.prompt = static_cast<int>(fields.required_integer("prompt", 0, static_cast<int64_t>(prompts) - 1));
   timings.new_tokens = static_cast<int>(fields.required_integer("new_tokens", 1, kMaxTokens));
   timings.prefill_seconds = seconds(fields, "prefill_seconds");
   timings.with_cache_seconds = seconds(fields, "with_cache_seconds");
@@ -144,8 +143,9 @@ void Reference::read_tensors(const fs::path& file) {
   file_ = MappedFile::open(file);
   for (SafetensorsEntry& entry : parse_safetensors(file_->bytes(), file.string())) {
     if (!entry.dtype) {
-      throw Error(ErrorKind::unsupported, fmt::format("{}: the tensor {} is of type {}, expected F32, F16 or BF16",
-                                                      file.string(), entry.name, entry.dtype_name));
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("{}: the tensor {} is of type {}, expected F32, F16 or BF16", file.string(),
+                              entry.name, entry.dtype_name));
     }
     names_.push_back(entry.name);
     entries_.emplace(entry.name, std::move(entry));

@@ -29,17 +29,17 @@ struct ReferencePerplexity {
 
 /// How fast the reference implementation was on the machine that recorded it.
 struct ReferenceTimings {
-  std::string device;  ///< "Intel(R) Xeon(R) ..., 8 threads, torch 2.15.0, float32"
-  int prompt = 0;      ///< index of the prompt
-  int new_tokens = 0;  ///< decoded after it, at least 1
+  std::string device;                ///< "Intel(R) Xeon(R) ..., 8 threads, torch 2.15.0, float32"
+  int prompt = 0;                    ///< index of the prompt
+  int new_tokens = 0;                ///< decoded after it, at least 1
   double with_cache_seconds = 0;     ///< of prefill and all new tokens
   double without_cache_seconds = 0;  ///< the same, computing the whole sequence for each token
   double prefill_seconds = 0;        ///< of one forward pass over the prompt
 };
 
 /// Values recorded from the official implementation, in the format of docs/verify.md: a JSON file and a
-/// safetensors file of the same name beside it. Immutable; every number in it is checked against the others when
-/// it is opened.
+/// safetensors file of the same name beside it. Immutable; every number in it is checked against the others
+/// when it is opened.
 class Reference {
  public:
   struct Tensor {

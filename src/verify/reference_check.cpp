@@ -79,11 +79,11 @@ class Comparison {
     const Reference::Tensor want = reference_.tensor(key);
     const int64_t cols = shape.size() > 1 ? shape[1] : 1;
     if (want.values.size() != got.size() || want.shape.empty() || want.shape[0] != shape[0]) {
-      throw Error(ErrorKind::malformed,
-                  fmt::format("{}: the tensor {} has shape [{}], but this model gives [{}]; was the reference "
-                              "recorded from another model?",
-                              reference_.path().string(), key, fmt::join(want.shape, ", "),
-                              fmt::join(shape, ", ")));
+      throw Error(
+          ErrorKind::malformed,
+          fmt::format("{}: the tensor {} has shape [{}], but this model gives [{}]; was the reference "
+                      "recorded from another model?",
+                      reference_.path().string(), key, fmt::join(want.shape, ", "), fmt::join(shape, ", ")));
     }
     ReferenceRow& row = rows_[ordinal];
     row.name = std::move(name);
@@ -103,8 +103,8 @@ GreedyOutcome compare_greedy(Subject& subject, const ReferencePrompt& prompt, do
   GreedyOutcome outcome;
   outcome.tokens = static_cast<int>(prompt.greedy.size());
   const std::vector<TokenId> got = subject.greedy(prompt.ids, outcome.tokens);
-  while (outcome.equal < outcome.tokens && got[static_cast<size_t>(outcome.equal)] ==
-                                               prompt.greedy[static_cast<size_t>(outcome.equal)])
+  while (outcome.equal < outcome.tokens &&
+         got[static_cast<size_t>(outcome.equal)] == prompt.greedy[static_cast<size_t>(outcome.equal)])
     ++outcome.equal;
   if (outcome.equal == outcome.tokens) return outcome;
   if (!prompt.margins.empty()) outcome.margin = prompt.margins[static_cast<size_t>(outcome.equal)];
@@ -153,10 +153,11 @@ ReferenceReport check_reference(Subject& subject, const Reference& reference,
   report.rows = comparison.rows();
   report.not_compared = comparison.not_compared();
   if (report.rows.empty()) {
-    throw Error(ErrorKind::malformed,
-                fmt::format("{}: nothing in this reference can be compared; expected tensors such as p0.logits "
-                            "or p0.hidden.0",
-                            reference.path().string()));
+    throw Error(
+        ErrorKind::malformed,
+        fmt::format("{}: nothing in this reference can be compared; expected tensors such as p0.logits "
+                    "or p0.hidden.0",
+                    reference.path().string()));
   }
   // Both logits of a tie may be off by the tolerance, in opposite directions.
   double tie = 0;
@@ -185,15 +186,17 @@ bool ReferenceReport::ok() const {
 std::string ReferenceReport::verdict() const {
   if (const ReferenceRow* row = first_difference()) {
     const Difference::First& at = *row->difference.first();
-    return fmt::format("differs from the reference, first at {}: prompt {}, position {}, element {} is {:.6g}, "
-                       "the reference has {:.6g}",
-                       row->name, at.prompt, at.position, at.element, at.got, at.want);
+    return fmt::format(
+        "differs from the reference, first at {}: prompt {}, position {}, element {} is {:.6g}, "
+        "the reference has {:.6g}",
+        row->name, at.prompt, at.position, at.element, at.got, at.want);
   }
   int tokens = 0;
   for (size_t i = 0; i < greedy.size(); ++i) {
     tokens += greedy[i].tokens;
     if (greedy[i].ok) continue;
-    return fmt::format("differs from the reference: greedy token {} of prompt {} is another", greedy[i].equal, i);
+    return fmt::format("differs from the reference: greedy token {} of prompt {} is another", greedy[i].equal,
+                       i);
   }
   if (perplexity && !perplexity->ok) {
     return fmt::format("differs from the reference: the mean negative log-likelihood is {:.6f}, not {:.6f}",

@@ -45,8 +45,8 @@ class Match {
       if (std::bit_cast<uint32_t>(logits[i]) == std::bit_cast<uint32_t>(want[i])) continue;
       equal_ = false;
       const double distance = std::abs(static_cast<double>(logits[i]) - want[i]);
-      max_abs_ = std::max(max_abs_,
-                          std::isfinite(distance) ? distance : std::numeric_limits<double>::infinity());
+      max_abs_ =
+          std::max(max_abs_, std::isfinite(distance) ? distance : std::numeric_limits<double>::infinity());
     }
   }
 
@@ -235,8 +235,7 @@ class SelfCheck {
     const auto main = subject(options_.dtype, options_.kv_dtype, threads, kSequences);
     std::vector<std::unique_ptr<Subject>> others;
     for (const int count : {1, 2, 3}) {
-      if (count != threads)
-        others.push_back(subject(options_.dtype, options_.kv_dtype, count, kSequences));
+      if (count != threads) others.push_back(subject(options_.dtype, options_.kv_dtype, count, kSequences));
     }
     struct Restore {
       ~Restore() {
@@ -304,8 +303,7 @@ class SelfCheck {
     if (stored != DType::f32)
       variants.push_back({fmt::format("weights as stored ({})", name(stored)), {}, DType::f32});
     for (const DType dtype : {DType::bf16, DType::f16}) {
-      if (dtype != stored)
-        variants.push_back({fmt::format("weights as {}", name(dtype)), dtype, DType::f32});
+      if (dtype != stored) variants.push_back({fmt::format("weights as {}", name(dtype)), dtype, DType::f32});
     }
     for (const DType dtype : {DType::f16, DType::bf16})
       variants.push_back({fmt::format("weights as f32, cache as {}", name(dtype)), DType::f32, dtype});
@@ -314,8 +312,8 @@ class SelfCheck {
     std::vector<float> baseline;
     try {
       tell("f32");
-      baseline = Ways(*subject(DType::f32, DType::f32, options_.threads, kSequences), ids_, options_.seed)
-                     .whole();
+      baseline =
+          Ways(*subject(DType::f32, DType::f32, options_.threads, kSequences), ids_, options_.seed).whole();
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::out_of_memory) throw;
       return {{"weights as f32", std::nullopt, error.what(), true}};
@@ -335,13 +333,11 @@ class SelfCheck {
       Divergence divergence;
       other->run(ids_, 0, 0, 0, [&](int position, std::span<const float> logits) {
         const auto at = static_cast<size_t>(position);
-        const std::optional<TokenId> next =
-            at + 1 < ids_.size() ? std::optional(ids_[at + 1]) : std::nullopt;
+        const std::optional<TokenId> next = at + 1 < ids_.size() ? std::optional(ids_[at + 1]) : std::nullopt;
         divergence.add(std::span(baseline).subspan(at * other->vocab(), other->vocab()), logits, next);
       });
       line.divergence = divergence.summary();
-      line.ok =
-          line.divergence->mean <= kMaxMeanKl && line.divergence->top1_agreement >= kMinAgreement;
+      line.ok = line.divergence->mean <= kMaxMeanKl && line.divergence->top1_agreement >= kMinAgreement;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::out_of_memory) throw;
       line.note = error.what();

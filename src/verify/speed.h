@@ -13,7 +13,8 @@ struct DecodeSpeed {
   double without_cache_seconds = 0;  ///< the same, computing the whole sequence for each new token
 };
 
-/// Measures what a reference's timings hold. The weights are read once before. Throws Error (invalid_argument).
+/// Measures what a reference's timings hold. The weights are read once before. Throws Error
+/// (invalid_argument).
 DecodeSpeed measure_speed(Subject& subject, std::span<const TokenId> prompt, int new_tokens);
 
 }  // namespace qwench

@@ -54,8 +54,8 @@ Subject::Subject(std::shared_ptr<const Checkpoint> checkpoint, const SubjectOpti
   if (options.decorate) backend_ = options.decorate(std::move(backend_));
   decoder_.emplace(model, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
                    *backend_, max_rows, logit_rows);
-  cache_ = backend_->make_kv_cache(options.kv_dtype, model.num_layers, blocks, model.num_kv_heads,
-                                   model.head_dim);
+  cache_ =
+      backend_->make_kv_cache(options.kv_dtype, model.num_layers, blocks, model.num_kv_heads, model.head_dim);
   blocks_.resize(static_cast<size_t>(blocks));
   std::iota(blocks_.begin(), blocks_.end(), 0);
   logits_row_.resize(vocab());
@@ -67,8 +67,7 @@ std::span<const int32_t> Subject::blocks(int index) const {
 }
 
 void Subject::check(std::span<const TokenId> ids) const {
-  if (ids.empty())
-    throw Error(ErrorKind::invalid_argument, "there are no tokens: at least one is needed");
+  if (ids.empty()) throw Error(ErrorKind::invalid_argument, "there are no tokens: at least one is needed");
   if (ids.size() > static_cast<size_t>(positions_)) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("there are {} tokens, but room for {}", ids.size(), positions_));

@@ -16,23 +16,24 @@ namespace qwench {
 
 /// How a model is set up to be examined.
 struct SubjectOptions {
-  std::optional<DType> dtype;    ///< keep matrices as f32, bf16 or f16; as they are stored when absent
-  DType kv_dtype = DType::f32;   ///< cells of the KV cache
-  int threads = 0;               ///< 0: the cores this process may use
-  int positions = 1;             ///< positions that a sequence may have; at most the model's own limit
-  int sequences = 1;             ///< sequences that have room in the cache
-  int max_rows = 256;            ///< rows of one forward pass
+  std::optional<DType> dtype;   ///< keep matrices as f32, bf16 or f16; as they are stored when absent
+  DType kv_dtype = DType::f32;  ///< cells of the KV cache
+  int threads = 0;              ///< 0: the cores this process may use
+  int positions = 1;            ///< positions that a sequence may have; at most the model's own limit
+  int sequences = 1;            ///< sequences that have room in the cache
+  int max_rows = 256;           ///< rows of one forward pass
   std::function<void(double)> progress;  ///< called while loading with the share done, 0 to 1
   /// Puts a backend around the one that computes, e.g. to watch it.
   std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> decorate;
 };
 
-/// A decoder with a cache of its own, laid open: the examinations of this folder drive it pass by pass and look
-/// at all logits and at the states between the layers, which Engine does not show. Used by one thread at a time.
+/// A decoder with a cache of its own, laid open: the examinations of this folder drive it pass by pass and
+/// look at all logits and at the states between the layers, which Engine does not show. Used by one thread at
+/// a time.
 class Subject {
  public:
-  /// Loads `checkpoint`, which is shared with other subjects of the same model. Throws Error: invalid_argument
-  /// for more positions than the model has, out_of_memory where it does not fit.
+  /// Loads `checkpoint`, which is shared with other subjects of the same model. Throws Error:
+  /// invalid_argument for more positions than the model has, out_of_memory where it does not fit.
   Subject(std::shared_ptr<const Checkpoint> checkpoint, const SubjectOptions& options);
 
   const ModelConfig& config() const { return checkpoint_->config(); }
@@ -77,8 +78,8 @@ class Subject {
   std::unique_ptr<Backend> backend_;
   std::optional<Decoder> decoder_;
   std::unique_ptr<KvCache> cache_;
-  std::vector<int32_t> blocks_;      // [sequences, blocks_per_sequence]
-  std::vector<float> logits_row_;    // [vocab]
+  std::vector<int32_t> blocks_;    // [sequences, blocks_per_sequence]
+  std::vector<float> logits_row_;  // [vocab]
 };
 
 /// Looks into a decoder's passes while it lives.

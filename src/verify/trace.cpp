@@ -11,14 +11,15 @@ namespace qwench {
 namespace {
 
 TokenId run_pass(Subject& subject, std::span<const TokenId> ids, int start, int prompt_length) {
-  const SequenceInput input{ids.subspan(static_cast<size_t>(start)), start, prompt_length, subject.blocks(),
-                            false, true};
+  const SequenceInput input{
+      ids.subspan(static_cast<size_t>(start)), start, prompt_length, subject.blocks(), false, true};
   subject.forward(std::span(&input, 1));
   std::array<TokenId, 1> best{};
   subject.backend().argmax(subject.decoder().logits(0, 1), subject.config().vocab_size, best);
   if (best[0] < 0) {
-    throw Error(ErrorKind::numeric,
-                "the model gave logits that are not finite; its weights or this engine's arithmetic are broken");
+    throw Error(
+        ErrorKind::numeric,
+        "the model gave logits that are not finite; its weights or this engine's arithmetic are broken");
   }
   return best[0];
 }
@@ -69,14 +70,12 @@ std::vector<TraceStep> trace_steps(Subject& subject, TracingBackend& backend, st
 Json chrome_trace(std::span<const TraceStep> steps, const std::string& model) {
   constexpr double kMicroseconds = 1e6;
   Json events = Json::array();
-  events.push_back({{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", "qwench " + model}}}});
+  events.push_back(
+      {{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", "qwench " + model}}}});
   const std::array<std::string, 3> tracks{"steps", "layers", "operations"};
   for (size_t i = 0; i < tracks.size(); ++i) {
-    events.push_back({{"name", "thread_name"},
-                      {"ph", "M"},
-                      {"pid", 1},
-                      {"tid", i + 1},
-                      {"args", {{"name", tracks[i]}}}});
+    events.push_back(
+        {{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", i + 1}, {"args", {{"name", tracks[i]}}}});
   }
   const auto span = [&](const std::string& name, int track, double begin, double end, Json arguments) {
     events.push_back({{"name", name},

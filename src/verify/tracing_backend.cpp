@@ -134,8 +134,9 @@ void TracingBackend::rope(Matrix& x, const Weight* norm, float eps, int head_dim
   std::string name = "rope";
   if (norm != nullptr) name = enter(*norm) + " + rope";
   const uint64_t angles = (batch_->rope_cos.size() + batch_->rope_sin.size()) * sizeof(float);
-  record(event("rope", name, fmt::format("{} in heads of {}", shape_of(x), head_dim), 2 * bytes_of(x) + angles),
-         &x, [&] { inner_->rope(x, norm, eps, head_dim, pairing); });
+  record(
+      event("rope", name, fmt::format("{} in heads of {}", shape_of(x), head_dim), 2 * bytes_of(x) + angles),
+      &x, [&] { inner_->rope(x, norm, eps, head_dim, pairing); });
 }
 
 void TracingBackend::store_kv(KvCache& cache, int layer, const Matrix& k, const Matrix& v) {
@@ -155,7 +156,8 @@ void TracingBackend::attention(const KvCache& cache, int layer, const Matrix& q,
     const int seen = window > 0 ? std::min(sequence.context, window + sequence.rows - 1) : sequence.context;
     positions += static_cast<uint64_t>(seen);
   }
-  const uint64_t cells = 2 * positions * static_cast<uint64_t>(cache.kv_heads) * static_cast<uint64_t>(cache.head_dim);
+  const uint64_t cells =
+      2 * positions * static_cast<uint64_t>(cache.kv_heads) * static_cast<uint64_t>(cache.head_dim);
   record(event("attention", "attention",
                fmt::format("{} over {} position{}", shape_of(q), positions, positions == 1 ? "" : "s"),
                bytes_of(q) + bytes_of(out) + qwench::bytes_of(cache.dtype, cells)),

@@ -21,14 +21,14 @@ struct TraceEvent {
   std::string shape;      ///< "[6, 64] -> [6, 128], [6, 64], [6, 64]"
   double start = 0;       ///< seconds since the trace began
   double seconds = 0;
-  uint64_t bytes = 0;     ///< least traffic: weights and inputs read once, outputs written once
-  double norm = 0;        ///< root mean square of the (first) output's values; 0 where norms are off
+  uint64_t bytes = 0;  ///< least traffic: weights and inputs read once, outputs written once
+  double norm = 0;     ///< root mean square of the (first) output's values; 0 where norms are off
 
   double bandwidth() const { return seconds > 0 ? static_cast<double>(bytes) / seconds : 0; }
 };
 
-/// Watches another backend: every operation is passed on and, while recording, timed and described. Weights are
-/// known by the names under which they were loaded. As Backend, but recording allocates.
+/// Watches another backend: every operation is passed on and, while recording, timed and described. Weights
+/// are known by the names under which they were loaded. As Backend, but recording allocates.
 class TracingBackend final : public Backend {
  public:
   explicit TracingBackend(std::unique_ptr<Backend> inner);
@@ -39,7 +39,9 @@ class TracingBackend final : public Backend {
   const std::vector<TraceEvent>& events() const { return events_; }
 
   std::string description() const override { return inner_->description(); }
-  std::unique_ptr<Matrix> allocate(int capacity, int cols) override { return inner_->allocate(capacity, cols); }
+  std::unique_ptr<Matrix> allocate(int capacity, int cols) override {
+    return inner_->allocate(capacity, cols);
+  }
   std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override;
   std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
                                          int head_dim) override {

@@ -120,16 +120,15 @@ TEST(ReferenceCheck, AnotherGreedyTokenCountsUnlessTheReferencesMarginIsATie) {
   EXPECT_FALSE(wrong.ok());
   EXPECT_EQ(wrong.greedy[2].equal, 7);
   EXPECT_THAT(wrong.verdict(), HasSubstr("greedy token 7 of prompt 2"));
-  EXPECT_TRUE(
-      check("qwen2-tiny-f16", test::changed_reference(scratch, golden, "", 0, 0, change(1e-5))).ok());
+  EXPECT_TRUE(check("qwen2-tiny-f16", test::changed_reference(scratch, golden, "", 0, 0, change(1e-5))).ok());
 }
 
 TEST(ReferenceCheck, AnotherPerplexityIsADifference) {
   const test::ScratchFolder scratch;
-  const ReferenceReport report =
-      check("llama-tiny", test::changed_reference(scratch, GoldenModel("llama-tiny"), "", 0, 0, [](Json& json) {
-              json["perplexity"]["mean_nll"] = json["perplexity"]["mean_nll"].get<double>() + 1e-3;
-            }));
+  const ReferenceReport report = check(
+      "llama-tiny", test::changed_reference(scratch, GoldenModel("llama-tiny"), "", 0, 0, [](Json& json) {
+        json["perplexity"]["mean_nll"] = json["perplexity"]["mean_nll"].get<double>() + 1e-3;
+      }));
   EXPECT_FALSE(report.ok());
   EXPECT_THAT(report.verdict(), HasSubstr("mean negative log-likelihood"));
 }
@@ -162,7 +161,9 @@ TEST(Reference, BrokenFieldsAreNamed) {
   EXPECT_THAT(message([](Json& j) { j["prompts"][1]["greedy_margins"] = {1}; }), HasSubstr("greedy_margins"));
   EXPECT_THAT(message([](Json& j) { j["perplexity"]["nll"][0] = "x"; }), HasSubstr("nll"));
   EXPECT_THAT(message([](Json& j) { j["timings"] = {{"prompt", 9}}; }), HasSubstr("prompt"));
-  EXPECT_THAT(message([](Json& j) { j["timings"] = {{"prompt", 0}, {"new_tokens", 4}}; }),
+  EXPECT_THAT(message([](Json& j) {
+                j["timings"] = {{"prompt", 0}, {"new_tokens", 4}};
+              }),
               HasSubstr("prefill_seconds"));
   EXPECT_THAT(message_of([] { Reference::open(QWENCH_TEST_DATA "/chat"); }), HasSubstr("reference.json"));
 }

@@ -29,7 +29,9 @@ TEST_P(SelfCheck, EveryPromiseHoldsOnEveryInstructionSet) {
     isas.insert(line.isa);
     bitwise += line.tolerance == 0 ? 1 : 0;
     EXPECT_GT(line.rows, 0) << line.what;
-    if (line.tolerance == 0) EXPECT_EQ(line.max_abs, 0) << line.isa << ", " << line.what;
+    if (line.tolerance == 0) {
+      EXPECT_EQ(line.max_abs, 0) << line.isa << ", " << line.what;
+    }
   }
   EXPECT_EQ(isas.size(), available_isas().size());
   EXPECT_EQ(bitwise, 9 * isas.size()) << "seven ways, and two other numbers of threads";
@@ -38,7 +40,9 @@ TEST_P(SelfCheck, EveryPromiseHoldsOnEveryInstructionSet) {
     ASSERT_TRUE(line.divergence) << line.what << ": " << line.note;
     EXPECT_EQ(line.divergence->positions, 96);
     // Weights are converted exactly where they are used.
-    if (line.what.find("as stored") != std::string::npos) EXPECT_EQ(line.divergence->max, 0) << line.what;
+    if (line.what.find("as stored") != std::string::npos) {
+      EXPECT_EQ(line.divergence->max, 0) << line.what;
+    }
   }
   EXPECT_EQ(current_isa(), before);
 }

@@ -159,10 +159,10 @@ def main():
     if options.text:
         with open(options.text, encoding="utf-8") as f:
             text = recorder.encode(f.read())
-    elif recorder.tokenizer is not None:
-        text = recorder.encode(TEXT)
     else:
-        text = prompts[-1]
+        text = recorder.encode(TEXT) if recorder.tokenizer is not None else []
+        if len(text) < 2:  # a tokenizer without a vocabulary
+            text = max(prompts, key=len)
     if len(text) > 1:
         recorded["perplexity"] = recorder.perplexity(text[:options.max_tokens])
     if options.time:

@@ -22,7 +22,8 @@ void check_index(const char* what, int value, int count) {
   }
 }
 
-// Text of an XML element: markup escaped, what no XML may hold replaced; in a token's label, spaces are shown.
+// Text of an XML element: markup escaped, what no XML may hold replaced; in a token's label, spaces are
+// shown.
 std::string xml(const std::string& text, size_t longest, bool label) {
   std::string out;
   size_t count = 0;

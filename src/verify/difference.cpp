@@ -9,7 +9,9 @@ namespace qwench {
 void Difference::add(std::span<const float> got, std::span<const float> want, int64_t cols,
                      Tolerance tolerance, int prompt) {
   double largest = 0;
-  for (const float value : want) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  for (const float value : want) {
+    if (std::isfinite(value)) largest = std::max(largest, std::abs(static_cast<double>(value)));
+  }
   const double limit = tolerance.of(largest);
   tolerance_ = tensors_ == 0 ? limit : std::min(tolerance_, limit);
   largest_ = std::max(largest_, largest);

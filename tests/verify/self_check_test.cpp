@@ -34,7 +34,8 @@ TEST_P(SelfCheck, EveryPromiseHoldsOnEveryInstructionSet) {
     }
   }
   EXPECT_EQ(isas.size(), available_isas().size());
-  EXPECT_EQ(bitwise, 9 * isas.size()) << "seven ways, and two other numbers of threads";
+  EXPECT_GE(bitwise, 8 * isas.size()) << "seven ways, and another number of threads";
+  EXPECT_EQ(bitwise % isas.size(), 0U);
   EXPECT_GE(report.precision.size(), 3U);
   for (const PrecisionLine& line : report.precision) {
     ASSERT_TRUE(line.divergence) << line.what << ": " << line.note;

@@ -8,8 +8,8 @@
 #include "checkpoint/safetensors_folder.h"
 #include "qwench/error.h"
 
-/// Any bytes as the model.safetensors.index.json of a folder with two shards: the files it leads to lie in that
-/// folder, or it is an Error.
+/// Any bytes as the model.safetensors.index.json of a folder with two shards: the files it leads to lie in
+/// that folder, or it is an Error.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   namespace fs = std::filesystem;
   constexpr size_t kLimit = 1 << 16;

@@ -40,6 +40,10 @@ int score_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
 int plan_command(const Arguments& arguments);
+int verify_command(const Arguments& arguments);
+int trace_command(const Arguments& arguments);
+int perplexity_command(const Arguments& arguments);
+int compare_command(const Arguments& arguments);
 
 /// One option or flag of a command. What is set returns the option, to set more.
 class Option {

@@ -30,6 +30,8 @@ std::filesystem::path default_model() {
           home.string(), small.string()));
 }
 
+}  // namespace
+
 DType parse_dtype(const std::string& flag, const std::string& text) {
   const std::optional<DType> dtype = dtype_from_name(text);
   if (!dtype || is_quantized(*dtype))
@@ -37,7 +39,15 @@ DType parse_dtype(const std::string& flag, const std::string& text) {
   return *dtype;
 }
 
-}  // namespace
+std::filesystem::path existing_model(const std::string& named) {
+  const std::filesystem::path path = named;
+  if (!is_there(path)) {
+    throw Error(
+        ErrorKind::not_found,
+        fmt::format("there is no model at {}; name a checkpoint folder or a .gguf file", path.string()));
+  }
+  return path;
+}
 
 void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
   fallback_ = fallback;
@@ -52,22 +62,27 @@ void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
         .value_name("N")
         .whole_number()
         .group(group);
-    line.add_option("-t,--threads", options_.threads, "0: the cores this process may use")
-        .value_name("N")
-        .whole_number()
-        .group(group);
-    line.add_option("--dtype", dtype_, "keep weights as f32, f16 or bf16; as stored when absent")
-        .value_name("TYPE")
-        .group(group);
-    line.add_option("--kv-dtype", kv_dtype_, "cells of the KV cache: f32 (default), f16 or bf16")
-        .value_name("TYPE")
-        .group(group);
+    add_computing_to(line);
     line.add_option(batch_names_, options_.max_batch, "sequences that run at once")
         .value_name("N")
         .whole_number()
         .group(group);
   }
   line.add_flag("-v,--verbose", verbose_, "say more on stderr");
+}
+
+void ModelFlags::add_computing_to(CommandLine& line) {
+  const std::string group = "Loading";
+  line.add_option("-t,--threads", options_.threads, "0: the cores this process may use")
+      .value_name("N")
+      .whole_number()
+      .group(group);
+  line.add_option("--dtype", dtype_, "keep weights as f32, f16 or bf16; as stored when absent")
+      .value_name("TYPE")
+      .group(group);
+  line.add_option("--kv-dtype", kv_dtype_, "cells of the KV cache: f32 (default), f16 or bf16")
+      .value_name("TYPE")
+      .group(group);
 }
 
 void ModelFlags::finish(TextSource* text, bool ids) {
@@ -95,11 +110,7 @@ void ModelFlags::finish(TextSource* text, bool ids) {
   if (options_.context < 0) throw UsageError(fmt::format("-c {}: expected 0 or more", options_.context));
   if (options_.max_batch < 1)
     throw UsageError(fmt::format("--max-batch {}: expected 1 or more", options_.max_batch));
-  if (!is_there(path_)) {
-    throw Error(
-        ErrorKind::not_found,
-        fmt::format("there is no model at {}; name a checkpoint folder or a .gguf file", path_.string()));
-  }
+  path_ = existing_model(path_.string());
   if (verbose_) set_log_level(LogLevel::detail);
 }
 

@@ -27,6 +27,8 @@ class ModelFlags {
   }
   /// Adds the positional MODEL and -m; with `loads`, the flags about loading too.
   void add_to(CommandLine& line, Default fallback, bool loads);
+  /// -t, --dtype and --kv-dtype: those of the flags about loading that say how to compute.
+  void add_computing_to(CommandLine& line);
   /// To be called once after parsing. With -m, the first positional is the text's, or with `ids` its first
   /// word. Throws UsageError, Error (not_found).
   void finish(TextSource* text = nullptr, bool ids = false);
@@ -49,6 +51,12 @@ class ModelFlags {
   EngineOptions options_;
   std::filesystem::path path_;
 };
+
+/// f32, f16 or bf16. Throws UsageError that names the flag.
+DType parse_dtype(const std::string& flag, const std::string& text);
+
+/// The path, where something is there. Throws Error (not_found).
+std::filesystem::path existing_model(const std::string& named);
 
 /// "qwench: Qwen3-0.6B | qwen3, 596 M parameters | bf16 | CPU (AVX2), 8 threads | context 40960"
 std::string banner(const ModelInfo& info);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -91,6 +92,28 @@ void ProgressLine::update(std::string_view what, double share) {
 void ProgressLine::clear() {
   if (shown_) std::fputs("\r\x1b[K", stderr);
   shown_ = false;
+}
+
+void StatusLine::update(std::string_view text) {
+  if (!enabled_) return;
+  shown_ = true;
+  std::fputs(fmt::format("\r{}\x1b[K", text).c_str(), stderr);
+  std::fflush(stderr);
+}
+
+void StatusLine::clear() {
+  if (shown_) std::fputs("\r\x1b[K", stderr);
+  shown_ = false;
+}
+
+std::string progress_bar(double share) {
+  constexpr int kWidth = 24;
+  const double part = std::clamp(share, 0.0, 1.0);
+  const auto filled = static_cast<size_t>(part * kWidth);
+  std::string bar(filled, '=');
+  if (filled < kWidth) bar += '>';
+  bar.resize(kWidth, ' ');
+  return fmt::format("[{}] {:>3} %", bar, static_cast<int>(100 * part));
 }
 
 }  // namespace qwench::cli

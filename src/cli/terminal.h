@@ -47,4 +47,22 @@ class ProgressLine {
   double start_;
 };
 
+/// A line of any text on stderr that is written over by the next and cleared at the end; on a terminal only.
+class StatusLine {
+ public:
+  StatusLine() : enabled_(is_terminal(stderr)) {}
+  ~StatusLine() { clear(); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+  void update(std::string_view text);
+  void clear();
+
+ private:
+  bool enabled_;
+  bool shown_ = false;
+};
+
+/// "[=====>    ]  52 %" for a share from 0 to 1.
+std::string progress_bar(double share);
+
 }  // namespace qwench::cli

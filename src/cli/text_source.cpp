@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <iostream>
 #include <iterator>
 
@@ -46,6 +48,28 @@ std::string TextSource::read(bool drop_last_newline) const {
   if (drop_last_newline && text.ends_with('\n')) text.pop_back();
   if (drop_last_newline && text.ends_with('\r')) text.pop_back();
   return to_valid_utf8(text);
+}
+
+std::string read_text_argument(const std::string& file) {
+  return to_valid_utf8(file == "-" ? read_stdin() : read_text_file(file, kLargestText));
+}
+
+std::vector<TokenId> parse_ids(const std::string& text) {
+  std::vector<TokenId> ids;
+  size_t at = 0;
+  while ((at = text.find_first_not_of(" \t\r\n,[]", at)) != std::string::npos) {
+    const size_t end = std::min(text.find_first_of(" \t\r\n,[]", at), text.size());
+    TokenId id = -1;
+    const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
+    if (error != std::errc{} || rest != text.data() + end || id < 0) {
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("\"{}\" is not a token id, a whole number from 0",
+                              printable(text.substr(at, std::min<size_t>(end - at, 40)))));
+    }
+    ids.push_back(id);
+    at = end;
+  }
+  return ids;
 }
 
 }  // namespace qwench::cli

@@ -3,8 +3,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cli/command_line.h"
+#include "qwench/sampling.h"
 
 namespace qwench::cli {
 
@@ -33,5 +35,11 @@ class TextSource {
   std::optional<std::string> flag_;
   std::string file_;
 };
+
+/// The text of a FILE argument; "-" is standard input. Throws Error.
+std::string read_text_argument(const std::string& file);
+
+/// Token ids parted by spaces, commas or brackets. Throws Error (invalid_argument).
+std::vector<TokenId> parse_ids(const std::string& text);
 
 }  // namespace qwench::cli

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <charconv>
 #include <iostream>
 #include <sstream>
 
@@ -88,24 +87,6 @@ std::string coloured_pieces(const TokenizerPtr& tokenizer, std::span<const Token
     out += styled(printable(token_bytes(tokenizer, ids[i])), kColours[i % std::size(kColours)], colours);
   }
   return out;
-}
-
-std::vector<TokenId> parse_ids(const std::string& text) {
-  std::vector<TokenId> ids;
-  size_t at = 0;
-  while ((at = text.find_first_not_of(" \t\r\n,[]", at)) != std::string::npos) {
-    const size_t end = std::min(text.find_first_of(" \t\r\n,[]", at), text.size());
-    TokenId id = -1;
-    const auto [rest, error] = std::from_chars(text.data() + at, text.data() + end, id);
-    if (error != std::errc{} || rest != text.data() + end || id < 0) {
-      throw Error(ErrorKind::invalid_argument,
-                  fmt::format("\"{}\" is not a token id, a whole number from 0",
-                              printable(text.substr(at, std::min<size_t>(end - at, 40)))));
-    }
-    ids.push_back(id);
-    at = end;
-  }
-  return ids;
 }
 
 void show_tokens(const TokenizerPtr& tokenizer, const std::string& text, const Options& options) {

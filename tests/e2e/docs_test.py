@@ -94,6 +94,7 @@ class Documentation(TestCase):
                                   ("requests.jsonl", '{"messages": [{"role": "user", "content": "Hi"}]}\n')):
                 with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
                     f.write(content)
+            os.symlink(os.path.join(ROOT, "tests"), os.path.join(folder, "tests"))
             for page in PAGES:
                 for line, output in commands(read(page)):
                     with self.subTest(f"{page}: {line}"):

@@ -1,10 +1,13 @@
 #include "core/thread_pool.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <fstream>
 #include <string>
+
+#include "core/log.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -16,6 +19,8 @@ namespace {
 // About 20 us: longer than the gap between two operations of a layer, shorter than a person's patience with
 // an idle program that burns a core.
 constexpr int kSpins = 4000;
+// Few enough to be of use where the cores are counted wrongly.
+constexpr int kAlwaysAllowed = 8;
 
 void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -50,6 +55,17 @@ int available_cores() {
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof(mask), &mask) == 0) cores = CPU_COUNT(&mask);
   return std::max(1, cores_by_quota(cores));
+}
+
+int thread_count(int wanted) {
+  const int cores = available_cores();
+  if (wanted <= 0) return cores;
+  const int most = std::max(kAlwaysAllowed, cores);
+  if (wanted <= most) return wanted;
+  log_warning(
+      fmt::format("{} threads were asked for, but this process may use {} core{}; it works with {} threads",
+                  wanted, cores, cores == 1 ? "" : "s", most));
+  return most;
 }
 
 ThreadPool::ThreadPool(int threads) {

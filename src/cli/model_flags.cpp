@@ -46,7 +46,7 @@ bool looks_like_text(const std::string& argument) {
           ? "if this is the prompt, give it by -p to use the default model, or name a model first"
           : "if this is the text, name a model first";
   throw Error(ErrorKind::not_found,
-              fmt::format("there is no model at {}; the first argument names the model: {}", shown, hint));
+              fmt::format("there is no model at '{}'; the first argument names the model: {}", shown, hint));
 }
 
 DType parse_dtype(const std::string& flag, const std::string& text) {

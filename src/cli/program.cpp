@@ -51,6 +51,7 @@ const Command* find_command(const std::string& name) {
 [[noreturn]] void fail_unknown(const std::string& name) {
   std::vector<std::string> known;
   for (const Command& command : kCommands) known.emplace_back(command.name);
+  known.emplace_back("help");
   const auto meant = name.starts_with('-') ? std::nullopt : suggestion(name, known);
   throw UsageError(fmt::format("there is no {} '{}'; {}qwench --help lists the commands",
                                name.starts_with('-') ? "option" : "command", name,

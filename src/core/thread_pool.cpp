@@ -48,6 +48,12 @@ int cores_by_quota(int cores) {
   return cores;
 }
 
+/// A worker that spins keeps its core from one that has work, where there are fewer cores than workers.
+int spins_for(int threads) {
+  static const int cores = available_cores();
+  return threads > cores ? 0 : kSpins;
+}
+
 }  // namespace
 
 int available_cores() {
@@ -90,8 +96,9 @@ void ThreadPool::run(Task task, void* context) {
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   task(context, 0, size());
+  const int most = spins_for(size());
   for (int spins = 0; remaining_.load(std::memory_order_acquire) != 0; ++spins) {
-    if (spins < kSpins) {
+    if (spins < most) {
       pause_briefly();
     } else {
       std::this_thread::yield();
@@ -102,7 +109,9 @@ void ThreadPool::run(Task task, void* context) {
 void ThreadPool::work(int worker) {
   uint32_t seen = 0;
   while (true) {
-    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins)
+    // The first call comes when the pool is complete: size() is not to be read before.
+    const int most = seen == 0 ? kSpins : spins_for(size());
+    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen && spins < most; ++spins)
       pause_briefly();
     generation_.wait(seen, std::memory_order_acquire);
     seen = generation_.load(std::memory_order_acquire);

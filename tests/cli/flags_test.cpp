@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <fstream>
 
 #include "cli/command_line.h"
 #include "cli/model_flags.h"
@@ -204,7 +206,10 @@ TEST(ModelFlags, ATextWithoutQuotesIsSeen) {
 TEST(TextSource, AnEmptyTextIsRefusedWhereItSaysNothing) {
   EXPECT_THAT(model_error_of({"/", ""}), HasSubstr("the argument is empty"));
   EXPECT_THAT(model_error_of({"/", "-p", ""}), HasSubstr("the argument is empty"));
-  EXPECT_THAT(model_error_of({"/", "-f", "/dev/null"}), HasSubstr("/dev/null is empty"));
+  const std::string file = testing::TempDir() + "/qwench-empty.txt";
+  std::ofstream(file).close();
+  EXPECT_THAT(model_error_of({"/", "-f", file}), HasSubstr(file + " is empty"));
+  std::remove(file.c_str());
   EXPECT_EQ(model_error_of({"/", " "}), "no error");
 }
 

@@ -84,8 +84,11 @@ class UsageErrors(TestCase):
                     self.assertIn(word, outcome.err)
 
     def test_an_empty_prompt_is_refused_before_a_model_is_loaded(self):
+        with tempfile.NamedTemporaryFile(delete=False) as file:
+            empty = file.name
+        self.addCleanup(os.remove, empty)
         for arguments, stdin in ((["run", TINY, ""], ""), (["run", TINY], ""), (["run", TINY], "\n"),
-                                 (["run", TINY, "--raw", "-p", ""], ""), (["score", TINY], ""), (["run", TINY, "-f", "/dev/null"], "")):
+                                 (["run", TINY, "--raw", "-p", ""], ""), (["score", TINY], ""), (["run", TINY, "-f", empty], "")):
             with self.subTest(f"{arguments} {stdin!r}"):
                 outcome = qwench(*arguments, stdin=stdin)
                 self.assert_fails_cleanly(outcome, 2)

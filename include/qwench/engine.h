@@ -38,7 +38,7 @@ struct ModelInfo {
   std::filesystem::path path;
   std::string family;       ///< "qwen3"
   std::string format;       ///< "safetensors", "gguf v3"
-  std::string weight_type;  ///< the type that most weight bytes are kept in: "bf16"
+  std::string weight_type;  ///< of most bytes among the layers' matrices: "bf16"
   std::string device;       ///< "CPU (AVX2)"
   int threads = 0;
   int context = 0;            ///< positions a sequence may have

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <iterator>
 
@@ -20,6 +23,24 @@ constexpr size_t kLargestText = size_t{1} << 30;
 std::string read_stdin() {
   if (is_terminal(stdin)) std::fputs("qwench: reading from the terminal; Ctrl-D ends the text\n", stderr);
   return {std::istreambuf_iterator<char>(std::cin), {}};
+}
+
+/// A regular file, or what cannot be mapped: a named pipe, or the <(command) of a shell.
+std::string read_file(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (!std::filesystem::is_fifo(status) && !std::filesystem::is_character_file(status))
+    return read_text_file(path, kLargestText);
+  std::ifstream in(path, std::ios::binary);
+  std::string text;
+  std::array<char, 65536> part{};
+  while (in.read(part.data(), part.size()) || in.gcount() > 0) {
+    text.append(part.data(), static_cast<size_t>(in.gcount()));
+    if (text.size() > kLargestText)
+      throw Error(ErrorKind::malformed,
+                  fmt::format("{}: more than the {} bytes that a text may have", path, kLargestText));
+  }
+  return text;
 }
 
 std::string well_formed(const std::string& text) {
@@ -50,7 +71,7 @@ std::string TextSource::read(bool drop_last_newline) const {
   }
   if (positional_) return well_formed(*positional_);
   if (flag_) return well_formed(*flag_);
-  std::string text = file_.empty() || file_ == "-" ? read_stdin() : read_text_file(file_, kLargestText);
+  std::string text = file_.empty() || file_ == "-" ? read_stdin() : read_file(file_);
   if (drop_last_newline && text.ends_with('\n')) text.pop_back();
   if (drop_last_newline && text.ends_with('\r')) text.pop_back();
   return well_formed(text);

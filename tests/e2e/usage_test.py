@@ -94,6 +94,12 @@ class UsageErrors(TestCase):
                 self.assert_fails_cleanly(outcome, 2)
                 self.assertIn("empty", outcome.err)
 
+    def test_a_text_may_come_from_a_pipe_that_a_shell_names(self):
+        done = subprocess.run(["bash", "-c", f'"{BINARY}" score "{fetched(SMOLLM2)}" -f <(echo "Hello, dear world")'],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("tokens scored", done.stdout)
+
     def test_a_model_without_a_tokenizer_says_how_ids_are_given(self):
         outcome = qwench("run", TINY, "hello")
         self.assert_fails_cleanly(outcome)

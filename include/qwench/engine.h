@@ -25,7 +25,7 @@ struct ChatTemplateInput;
 struct EngineOptions {
   std::optional<DType> dtype;   ///< keep matrices as f32, bf16 or f16; as they are stored when absent
   DType kv_dtype = DType::f32;  ///< cells of the KV cache: f32, f16 or bf16
-  int threads = 0;              ///< 0: the cores this process may use
+  int threads = 0;              ///< 0: the cores this process may use; no more than 8 or the cores work
   int context = 0;     ///< positions a sequence may have; 0: the model's own limit, or what fits memory
   int max_batch = 64;  ///< sequences that run at once; others wait
   int max_batch_tokens = 512;            ///< rows of one forward pass
@@ -38,10 +38,11 @@ struct ModelInfo {
   std::filesystem::path path;
   std::string family;       ///< "qwen3"
   std::string format;       ///< "safetensors", "gguf v3"
-  std::string weight_type;  ///< the type that most weight bytes are kept in: "bf16"
+  std::string weight_type;  ///< of most bytes among the layers' matrices: "bf16"
   std::string device;       ///< "CPU (AVX2)"
   int threads = 0;
   int context = 0;            ///< positions a sequence may have
+  int max_context = 0;        ///< the model's own limit of them
   int vocab_size = 0;         ///< rows of the head; the tokenizer may have fewer ids
   int64_t parameters = 0;     ///< a tied embedding counts once
   uint64_t weight_bytes = 0;  ///< bytes of weights read for one token: all but the embedding's unused rows

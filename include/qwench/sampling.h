@@ -31,7 +31,9 @@ struct StopParams {
   std::vector<std::string> stop = {};  ///< the text ends before the first of these; at most 16, none empty
   std::vector<TokenId> stop_token_ids = {};  ///< added to the model's own stop ids
   bool ignore_eos = false;                   ///< the model's own stop ids do not end the text
-  int max_tokens = -1;                       ///< -1: as many as the context holds; else >= 0
+  /// At least 0 and at most so many as the context holds; -1: what generation_config.json says, else what the
+  /// context holds.
+  int max_tokens = -1;
   int min_tokens = 0;  ///< stop ids are not drawn, and stop strings do not end, before this many
 };
 

@@ -23,6 +23,13 @@ struct Options {
   bool json = false;
 };
 
+/// Which of them the command line has.
+struct Given {
+  bool prompt = false;
+  bool decode = false;
+  bool depth = false;
+};
+
 struct Row {
   std::string test;
   double tokens_per_second;
@@ -65,6 +72,30 @@ void check(const Options& options) {
   at_least("--depth", options.depth, 0);
   at_least("--repeat", options.repeat, 1);
   for (const int sequences : options.batch) at_least("--batch", sequences, 1);
+}
+
+/// The defaults are cut to what the context holds, with a line on stderr; what was asked for is not.
+void fit(Options& options, const Given& given, int context) {
+  if (options.prompt > context) {
+    if (given.prompt)
+      throw UsageError(fmt::format("-p {}: the context holds {} positions", options.prompt, context));
+    options.prompt = context;
+    std::fputs(fmt::format("qwench: the context holds {} positions, so -p is {}\n", context, context).c_str(),
+               stderr);
+  }
+  if (static_cast<int64_t>(options.depth) + options.decode <= context) return;
+  if (!given.decode)
+    options.decode = std::min(options.decode, given.depth ? context - options.depth : (context + 1) / 2);
+  if (!given.depth) options.depth = std::min(options.depth, context - options.decode);
+  if (options.decode < 1 || options.depth < 0 ||
+      static_cast<int64_t>(options.depth) + options.decode > context) {
+    throw UsageError(fmt::format("--depth {} and -n {}: the context holds {} positions", options.depth,
+                                 options.decode, context));
+  }
+  std::fputs(fmt::format("qwench: the context holds {} positions, so --depth is {} and -n {}\n", context,
+                         options.depth, options.decode)
+                 .c_str(),
+             stderr);
 }
 
 std::string as_table(const ModelInfo& info, const std::vector<Row>& rows, double bandwidth, uint64_t peak) {
@@ -111,18 +142,19 @@ int bench_command(const Arguments& arguments) {
   ModelFlags model;
   Options options;
   model.add_to(line, ModelFlags::Default::none, true);
-  line.add_option("-p,--prompt-tokens", options.prompt, "tokens of the prefill test")
-      .value_name("N")
-      .whole_number()
-      .show_default();
-  line.add_option("-n,--decode-tokens", options.decode, "tokens of the decode test")
-      .value_name("N")
-      .whole_number()
-      .show_default();
-  line.add_option("--depth", options.depth, "positions that a sequence holds before it decodes")
-      .value_name("N")
-      .whole_number()
-      .show_default();
+  const Option prompt = line.add_option("-p,--prompt-tokens", options.prompt, "tokens of the prefill test")
+                            .value_name("N")
+                            .whole_number()
+                            .show_default();
+  const Option decode = line.add_option("-n,--decode-tokens", options.decode, "tokens of the decode test")
+                            .value_name("N")
+                            .whole_number()
+                            .show_default();
+  const Option depth =
+      line.add_option("--depth", options.depth, "positions that a sequence holds before it decodes")
+          .value_name("N")
+          .whole_number()
+          .show_default();
   line.add_option("--batch", options.batch, "sequences that decode at once, one test each")
       .value_name("N,...")
       .separated_by(',')
@@ -139,6 +171,7 @@ int bench_command(const Arguments& arguments) {
   const std::unique_ptr<Engine> engine = model.load();
   const ModelInfo& info = engine->info();
   std::fputs((banner(info) + "\n").c_str(), stderr);
+  fit(options, {prompt.given(), decode.given(), depth.given()}, info.context);
   std::vector<Row> rows;
   rows.push_back(measure_prefill(*engine, options));
   for (const int sequences : options.batch) rows.push_back(measure_decode(*engine, options, sequences));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "cli/answer.h"
 #include "cli/chat_input.h"
@@ -12,6 +13,7 @@
 #include "cli/sampling_flags.h"
 #include "cli/statistics.h"
 #include "cli/terminal.h"
+#include "engine/sampling_options.h"
 
 namespace qwench::cli {
 namespace {
@@ -36,7 +38,8 @@ class Chat {
 
   ChatSession& session() { return session_; }
 
-  void run() {
+  /// Returns the exit code.
+  int run() {
     std::string message;
     while (read_message(message)) {
       if (message.empty()) continue;
@@ -44,7 +47,7 @@ class Chat {
         if (ChatSession::is_command(message)) {
           const ChatSession::Reply reply = session_.command(message);
           print(reply.text);
-          if (reply.leave) return;
+          if (reply.leave) return 0;
           if (reply.answer) answer();
         } else {
           session_.add_user(message);
@@ -53,7 +56,9 @@ class Chat {
       } catch (const Error& error) {
         print_error(error.what());
       }
+      if (interrupted_ && !is_terminal(stdin)) return kInterruptedExitCode;
     }
+    return 0;
   }
 
  private:
@@ -90,21 +95,38 @@ class Chat {
     request.ids = engine_.encode_chat(input, options_.templates.name());
     request.sampling = settings.sampling;
     request.stop = settings.stop;
+    check(request);
     return request;
+  }
+
+  void check(const Request& request) const {
+    try {
+      engine_.check(request);
+    } catch (const Error& error) {
+      if (request.ids.size() < static_cast<size_t>(engine_.info().context)) throw;
+      throw Error(
+          error.kind(),
+          fmt::format("{}; here, /reset forgets the conversation and /undo its last exchange", error.what()));
+    }
   }
 
   /// Answers the last message. Where that fails, the message is dropped, so that the conversation can go on.
   void answer() {
     try {
       const Interrupt interrupt(Interrupt::Second::asks_again);
+      Request request = next_request();
+      const bool given = request.sampling.seed.has_value();
+      draw_seed(request.sampling, engine_.generation_defaults());
+      session_.set_answer_seed(given ? std::nullopt : request.sampling.seed);
       const Result result =
-          stream_answer(engine_, next_request(), answer_style(options_.hide_thinking), interrupt.token());
+          stream_answer(engine_, request, answer_style(options_.hide_thinking), interrupt.token());
+      interrupted_ = interrupt.happened();
       if (result.finish_reason == FinishReason::error) throw Error(ErrorKind::unsupported, result.error);
       session_.add_assistant(result.text.value_or(""));
       if (options_.quiet) return;
       std::string note = statistics(result);
       if (result.finish_reason == FinishReason::cancelled) note += " | stopped";
-      if (result.finish_reason == FinishReason::length) note += " | cut at the most tokens allowed";
+      note += cut_note(result, request, engine_.info());
       std::fputs(styled(note, kDim, shows_colours(stderr)).append("\n").c_str(), stderr);
     } catch (const Error&) {
       session_.drop_last();
@@ -116,7 +138,10 @@ class Chat {
   const Options& options_;
   ChatSession session_;
   LineEditor editor_;
+  bool interrupted_ = false;  // the last answer was
 };
+
+void leave(int) { ::_exit(kInterruptedExitCode); }
 
 }  // namespace
 
@@ -155,10 +180,10 @@ int chat_command(const Arguments& arguments) {
   if (!options.load.empty()) print(chat.session().command("/load " + options.load).text);
   if (is_terminal(stdin) && !options.quiet)
     std::fputs("qwench: /help lists the commands, Ctrl-D ends\n", stderr);
-  // Between an answer and the next line there is nothing that Ctrl-C could stop.
-  ::signal(SIGINT, SIG_IGN);
-  chat.run();
-  return 0;
+  // At a terminal, Ctrl-C is the line editor's while it reads, and between an answer and the next line there
+  // is nothing that it could stop. Nobody types into a pipe: there it ends the program.
+  ::signal(SIGINT, is_terminal(stdin) ? SIG_IGN : leave);
+  return chat.run();
 }
 
 }  // namespace qwench::cli

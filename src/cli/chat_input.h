@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,9 +11,12 @@
 
 namespace qwench::cli {
 
-/// Reads one field of a line into what a template renders: "messages", "tools", "documents",
-/// "add_generation_prompt", "kwargs" (over those already there), "bos_token", "eos_token" or "now". False
-/// when `name` is none of them. Throws Error (invalid_argument) that names the field.
+/// The names that read_chat_field knows.
+inline constexpr std::array<std::string_view, 8> kChatFields = {
+    "messages", "tools", "documents", "add_generation_prompt", "kwargs", "bos_token", "eos_token", "now"};
+
+/// Reads one of these fields of a line into what a template renders; "kwargs" goes over those already there.
+/// False when `name` is none of them. Throws Error (invalid_argument) that names the field.
 bool read_chat_field(std::string_view name, const Json& value, ChatTemplateInput& input);
 
 /// Flags about the template and its variables.

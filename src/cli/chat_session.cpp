@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "cli/jsonl.h"
+#include "cli/model_flags.h"
 #include "core/mapped_file.h"
 #include "engine/sampling_options.h"
 #include "qwench/error.h"
@@ -144,7 +145,8 @@ ChatSession::Reply ChatSession::save(const std::string& file) const {
   out << Json{{"messages", messages()}}.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
   out.close();
   if (!out) throw Error(ErrorKind::io, fmt::format("{}: cannot be written", path.string()));
-  return {.text = fmt::format("{} messages are saved to {}\n", messages().size(), path.string())};
+  return {.text = fmt::format("{} saved to {}\n", plural(static_cast<int64_t>(messages().size()), "message"),
+                              path.string())};
 }
 
 ChatSession::Reply ChatSession::load(const std::string& file) {
@@ -166,7 +168,8 @@ ChatSession::Reply ChatSession::load(const std::string& file) {
   }
   system_ = std::move(system);
   messages_ = std::move(messages);
-  return {.text = fmt::format("{} messages are loaded from {}\n", list->size(), path.string())};
+  return {.text = fmt::format("{} loaded from {}\n", plural(static_cast<int64_t>(list->size()), "message"),
+                              path.string())};
 }
 
 ChatSession::Reply ChatSession::params(const std::string& argument) {
@@ -188,7 +191,12 @@ ChatSession::Reply ChatSession::params(const std::string& argument) {
   }
   std::string text;
   const Json set = parameters();
-  for (const auto& [name, value] : set.items()) text += fmt::format("{:<20} {}\n", name, to_line(value));
+  for (const auto& [name, value] : set.items()) {
+    const bool drawn = name == "seed" && value.is_null() && answer_seed_;
+    text +=
+        fmt::format("{:<20} {}\n", name,
+                    drawn ? fmt::format("{} (drawn for the last answer)", *answer_seed_) : to_line(value));
+  }
   return {.text = text};
 }
 

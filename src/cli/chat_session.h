@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -34,6 +35,9 @@ class ChatSession {
   void add_assistant(const std::string& text);
   void drop_last() { messages_.erase(messages_.size() - 1); }  ///< the last message
 
+  /// The seed that was drawn for the last answer, where one was; /params shows it.
+  void set_answer_seed(std::optional<uint64_t> seed) { answer_seed_ = seed; }
+
   Json messages() const;  ///< [{"role", "content"}], the system message first where there is one
   const Settings& settings() const { return settings_; }
   Json parameters() const;  ///< the effective set
@@ -51,6 +55,7 @@ class ChatSession {
   Settings settings_;
   std::string system_;
   SamplingOptions model_defaults_;
+  std::optional<uint64_t> answer_seed_;
   Json messages_ = Json::array();  // without the system message
 };
 

@@ -80,11 +80,15 @@ class CommandLine {
   Option add_rest(const std::string& name, std::vector<std::string>& values, const std::string& help);
   Option add_flag(const std::string& names, bool& value, const std::string& help);
 
+  /// One of the positionals is a text, which people forget to put in quotes.
+  void takes_text();
+
   /// False when help was asked for, and has been printed. Throws UsageError.
   bool parse(const Arguments& arguments);
 
  private:
   std::string name_;
+  bool takes_text_ = false;
   std::unique_ptr<CLI::App> app_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/expected_tensors.h"
+#include "cli/model_flags.h"
 #include "core/log.h"
 #include "core/mapped_file.h"
 #include "engine/model_text.h"
@@ -19,10 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string megabytes(uint64_t bytes) { return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6); }
-
-std::string plural(size_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 struct Weights {
   int64_t parameters = 0;
@@ -49,17 +46,20 @@ std::string describe_text(const ModelText& text) {
 CheckResult check_model(const fs::path& path) {
   const auto checkpoint = Checkpoint::open(path);
   const Weights weights = weigh(*checkpoint);
-  const std::string file =
-      fmt::format("{} in {}, {}", checkpoint->format(), plural(checkpoint->files().size(), "file"),
-                  megabytes(checkpoint->bytes()));
+  const std::string file = fmt::format("{} in {}, {}", checkpoint->format(),
+                                       plural(static_cast<int64_t>(checkpoint->files().size()), "file"),
+                                       megabytes(checkpoint->bytes()));
   if (!checkpoint->has_config()) {
     const size_t tensors = checkpoint->tensors().size() + checkpoint->unreadable_tensors().size();
-    return {fmt::format("{}: sound; {}; {}, no config", path.string(), file, plural(tensors, "tensor")), {}};
+    return {fmt::format("{}: sound; {}; {}, no config", path.string(), file,
+                        plural(static_cast<int64_t>(tensors), "tensor")),
+            {}};
   }
   std::vector<std::string> problems = tensor_problems(*checkpoint);
   if (!problems.empty()) {
     std::string first = problems.front();
-    if (problems.size() > 1) first += fmt::format(" (and {})", plural(problems.size() - 1, "more problem"));
+    if (problems.size() > 1)
+      first += fmt::format(" (and {})", plural(static_cast<int64_t>(problems.size()) - 1, "more problem"));
     return {std::move(first), std::move(problems)};
   }
   const ModelText text = ModelText::open(*checkpoint);
@@ -73,9 +73,9 @@ CheckResult check_model(const fs::path& path) {
                       "of {} dimensions, "
                       "context {}; {}",
                       path.string(), file, config.family, static_cast<double>(weights.parameters) / 1e6,
-                      name(weights.most), plural(static_cast<size_t>(config.num_layers), "layer"),
-                      config.hidden_size, config.num_heads, config.num_kv_heads, config.head_dim,
-                      config.max_position, describe_text(text)),
+                      name(weights.most), plural(config.num_layers, "layer"), config.hidden_size,
+                      config.num_heads, config.num_kv_heads, config.head_dim, config.max_position,
+                      describe_text(text)),
           {}};
 }
 
@@ -88,6 +88,18 @@ bool has_only_a_tokenizer(const fs::path& folder) {
                       });
 }
 
+/// What a file is that means something beside others alone; empty where it may stand on its own.
+std::string part_of_folder(const fs::path& path) {
+  const std::string file = path.filename().string();
+  if (file == "config.json") return "a model's config";
+  if (file == "generation_config.json") return "a model's sampling settings";
+  if (file == "tokenizer_config.json") return "a tokenizer's config";
+  if (file == "special_tokens_map.json" || file == "added_tokens.json" || file == "vocab.json")
+    return "a part of a tokenizer";
+  if (file.ends_with(".safetensors.index.json")) return "the index of a model's weights";
+  return "";
+}
+
 }  // namespace
 
 CheckResult check_path(const fs::path& path) {
@@ -98,9 +110,24 @@ CheckResult check_path(const fs::path& path) {
                           describe_text(ModelText::from_folder(path))),
               {}};
     }
+    if (const std::string part = part_of_folder(path); !part.empty()) {
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("{}: {}, no tokenizer; name the folder, {}, to check it with what is beside it",
+                              path.string(), part,
+                              path.has_parent_path() ? path.parent_path().string() : std::string(".")));
+    }
     if (path.extension() == ".json") {
       const auto tokenizer = Tokenizer::from_json_text(read_text_file(path), path.string());
       return {fmt::format("{}: sound; a tokenizer with {} ids", path.string(), tokenizer->size()), {}};
+    }
+    // Blobs of the Hugging Face cache have no extension: GGUF files tell by their first bytes.
+    const bool model = path.extension() == ".gguf" || path.extension() == ".safetensors" ||
+                       MappedFile::open(path).text().starts_with("GGUF");
+    if (!model) {
+      throw Error(
+          ErrorKind::unsupported,
+          fmt::format("{}: neither a checkpoint folder nor a .gguf, a .safetensors or a tokenizer.json",
+                      path.string()));
     }
     return check_model(path);
   } catch (const fs::filesystem_error& failure) {

@@ -1,6 +1,7 @@
 #include "cli/jsonl.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <istream>
@@ -50,7 +51,7 @@ void answer_lines(std::istream& in, const std::function<Json(const Json& request
   }
 }
 
-void check_fields(const Json& object, std::initializer_list<std::string_view> known) {
+void check_fields(const Json& object, std::span<const std::string_view> known) {
   for (const auto& [name, value] : object.items()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     fail(fmt::format("the field \"{}\" is not known here; known are {}", printable(name.substr(0, 60)),

@@ -3,6 +3,7 @@
 #include <functional>
 #include <initializer_list>
 #include <iosfwd>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,10 @@ void answer_lines(std::istream& in, const std::function<Json(const Json& request
 // Fields of a line. Each throws Error (invalid_argument) that names the field.
 
 /// Every field must be one of `known`.
-void check_fields(const Json& object, std::initializer_list<std::string_view> known);
+void check_fields(const Json& object, std::span<const std::string_view> known);
+inline void check_fields(const Json& object, std::initializer_list<std::string_view> known) {
+  check_fields(object, std::span(known.begin(), known.size()));
+}
 const Json* find(const Json& object, std::string_view field);  ///< null when absent or null
 std::string string_field(const Json& object, std::string_view field);
 bool bool_field(const Json& object, std::string_view field, bool fallback);

@@ -215,6 +215,7 @@ class LineEditor::Terminal {
   /// Asks the terminal to put ESC [200~ and ESC [201~ around what is pasted, so that its newlines do not
   /// submit it.
   void bracketed_paste(bool on) {
+    if (!takes_escapes(screen_)) return;
     std::fputs(on ? "\x1b[?2004h" : "\x1b[?2004l", screen_);
     std::fflush(screen_);
   }

@@ -47,7 +47,7 @@ void write_cache(const fs::path& path, const Json& cache) {
 }  // namespace
 
 MachineLimits machine_limits(int threads, bool fresh) {
-  const int count = threads > 0 ? threads : available_cores();
+  const int count = thread_count(threads);
   const fs::path path = cache_folder() / "machine.json";
   const std::string key = processor() + " | " + current_isa() + " | " + std::to_string(count);
   Json cache = read_cache(path);

@@ -6,6 +6,7 @@
 #include "cli/terminal.h"
 #include "cli/user_folders.h"
 #include "core/log.h"
+#include "core/utf8.h"
 
 namespace qwench::cli {
 namespace {
@@ -28,6 +29,24 @@ std::filesystem::path default_model() {
           "folder or a .gguf file, e.g. qwench run MODEL \"Hello\", or fetch a small model with ./dev "
           "fetch-models",
           home.string(), small.string()));
+}
+
+/// A sentence or a word, where a model's path was expected.
+bool looks_like_text(const std::string& argument) {
+  if (argument.find_first_of(" \n\t") != std::string::npos) return true;
+  return argument.find('/') == std::string::npos && std::filesystem::path(argument).extension().empty();
+}
+
+[[noreturn]] void fail_no_model(const std::string& argument, ModelFlags::Default fallback) {
+  constexpr size_t kShown = 60;
+  const std::string shown =
+      argument.size() > kShown ? to_valid_utf8(argument.substr(0, kShown)) + "..." : argument;
+  const char* hint =
+      fallback == ModelFlags::Default::search
+          ? "if this is the prompt, give it by -p to use the default model, or name a model first"
+          : "if this is the text, name a model first";
+  throw Error(ErrorKind::not_found,
+              fmt::format("there is no model at '{}'; the first argument names the model: {}", shown, hint));
 }
 
 }  // namespace
@@ -53,7 +72,7 @@ void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
   fallback_ = fallback;
   const std::string help = loads ? "checkpoint folder or .gguf file"
                                  : "checkpoint folder, folder with tokenizer.json, or .gguf file";
-  line.add_option("MODEL", positional_, help).value_name("");
+  positional_option_ = line.add_option("MODEL", positional_, help).value_name("");
   line.add_option("-m,--model", named_, "the same, by flag").value_name("MODEL");
   if (loads) {
     const std::string group = "Loading";
@@ -87,15 +106,22 @@ void ModelFlags::add_computing_to(CommandLine& line) {
 
 void ModelFlags::finish(TextSource* text, bool ids) {
   if (text != nullptr) text->finish();
+  const bool positional = positional_option_ && positional_option_->given();
   if (!named_.empty()) {
-    if (!positional_.empty()) {
-      if (text == nullptr || (text->positional() && !ids)) {
+    if (positional) {
+      if (text == nullptr)
         throw UsageError(fmt::format("two models are named: {} and -m {}", positional_, named_));
+      if (text->positional() && !ids) {
+        throw UsageError(
+            fmt::format("with -m {} there is room for one text, but there are two arguments, {} and {}: "
+                        "put the text in quotes, or leave out -m",
+                        named_, positional_, *text->positional()));
       }
       text->set_positional(text->positional() ? positional_ + " " + *text->positional() : positional_);
     }
     path_ = named_;
-  } else if (!positional_.empty()) {
+  } else if (positional) {
+    if (positional_.empty()) throw UsageError("the first argument, which names the model, is empty");
     path_ = positional_;
   } else if (fallback_ == Default::search) {
     path_ = default_model();
@@ -110,6 +136,9 @@ void ModelFlags::finish(TextSource* text, bool ids) {
   if (options_.context < 0) throw UsageError(fmt::format("-c {}: expected 0 or more", options_.context));
   if (options_.max_batch < 1)
     throw UsageError(fmt::format("--max-batch {}: expected 1 or more", options_.max_batch));
+  if (!is_there(path_) && text != nullptr && named_.empty() && positional && !text->given() && !ids &&
+      looks_like_text(positional_))
+    fail_no_model(positional_, fallback_);
   path_ = existing_model(path_.string());
   if (verbose_) set_log_level(LogLevel::detail);
 }
@@ -127,6 +156,10 @@ std::string short_number(double number) {
   if (number >= 1e9) return fmt::format("{:.1f} B", number / 1e9);
   if (number >= 1e6) return fmt::format("{:.0f} M", number / 1e6);
   return fmt::format("{:.0f}", number);
+}
+
+std::string plural(int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 std::string short_bytes(double bytes) {

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/command_line.h"
 #include "cli/text_source.h"
@@ -43,6 +45,7 @@ class ModelFlags {
  private:
   Default fallback_ = Default::none;
   std::string batch_names_ = "--max-batch";
+  std::optional<Option> positional_option_;
   std::string positional_;
   std::string named_;
   std::string dtype_;
@@ -63,6 +66,9 @@ std::string banner(const ModelInfo& info);
 
 /// "1.5 B", "135 M"
 std::string short_number(double number);
+
+/// "1 token", "2 tokens"
+std::string plural(int64_t count, std::string_view what);
 
 /// "1.2 GB", "180 MB"
 std::string short_bytes(double bytes);

@@ -4,8 +4,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "cli/command_line.h"
+#include "cli/suggestion.h"
 #include "cli/terminal.h"
 #include "qwench/error.h"
 
@@ -33,7 +37,7 @@ std::string program_help() {
   for (const Command& command : kCommands)
     help += fmt::format("  {:<10} {}\n", command.name, command.summary);
   help +=
-      "\n  qwench COMMAND --help    the options of a command, with examples\n"
+      "\n  qwench help COMMAND      the options of a command, with examples\n"
       "  qwench --version         the version\n"
       "\nExamples:\n"
       "  qwench run ~/models/Qwen3-0.6B \"Why is the sky blue?\"\n"
@@ -42,13 +46,34 @@ std::string program_help() {
   return help;
 }
 
+const Command* find_command(const std::string& name) {
+  const auto* found = std::find_if(std::begin(kCommands), std::end(kCommands),
+                                   [&](const Command& command) { return command.name == name; });
+  return found == std::end(kCommands) ? nullptr : found;
+}
+
+[[noreturn]] void fail_unknown(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Command& command : kCommands) known.emplace_back(command.name);
+  known.emplace_back("help");
+  const auto meant = name.starts_with('-') ? std::nullopt : suggestion(name, known);
+  throw UsageError(fmt::format("there is no {} '{}'; {}qwench --help lists the commands",
+                               name.starts_with('-') ? "option" : "command", name,
+                               meant ? fmt::format("did you mean {}? ", *meant) : ""));
+}
+
 int dispatch(const Arguments& arguments) {
   if (arguments.empty()) {
     std::fputs(program_help().c_str(), stderr);
     return 2;
   }
   const std::string& name = arguments.front();
-  if (name == "--help" || name == "-h" || name == "help") {
+  const bool help = name == "--help" || name == "-h" || name == "help";
+  if (help && arguments.size() > 1) {
+    if (const Command* command = find_command(arguments[1])) return command->run({"--help"});
+    fail_unknown(arguments[1]);
+  }
+  if (help) {
     std::fputs(program_help().c_str(), stdout);
     return 0;
   }
@@ -56,11 +81,9 @@ int dispatch(const Arguments& arguments) {
     std::fputs("qwench " QWENCH_VERSION "\n", stdout);
     return 0;
   }
-  for (const Command& command : kCommands) {
-    if (command.name == name) return command.run(Arguments(arguments.begin() + 1, arguments.end()));
-  }
-  throw UsageError(fmt::format("there is no {} '{}'; qwench --help lists the commands",
-                               name.starts_with('-') ? "option" : "command", name));
+  const Command* command = find_command(name);
+  if (command == nullptr) fail_unknown(name);
+  return command->run(Arguments(arguments.begin() + 1, arguments.end()));
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ int run_prompt(Engine& engine, const std::string& text, const RunOptions& option
   request.stop = options.sampling.stop();
   request.logprobs = options.logprobs;
   engine.check(request);
+  draw_seed(request.sampling, engine.generation_defaults());
   print_banner(engine, options);
   if (options.model.verbose()) {
     std::fputs(fmt::format("qwench: settings {}\n", to_line(effective_set(engine, request))).c_str(), stderr);
@@ -76,7 +77,11 @@ int run_prompt(Engine& engine, const std::string& text, const RunOptions& option
     return 1;
   }
   if (!options.quiet)
-    std::fputs(styled(statistics(result), kDim, shows_colours(stderr)).append("\n").c_str(), stderr);
+    std::fputs(
+        styled(statistics(result) + cut_note(result, request, engine.info()), kDim, shows_colours(stderr))
+            .append("\n")
+            .c_str(),
+        stderr);
   return interrupt.happened() ? kInterruptedExitCode : 0;
 }
 
@@ -85,9 +90,9 @@ int run_prompt(Engine& engine, const std::string& text, const RunOptions& option
 int run_command(const Arguments& arguments) {
   CommandLine line("run",
                    "Answers one prompt. Without MODEL: QWEN3_MODEL_PATH, ~/huggingface/Qwen3-0.6B, or the "
-                   "model that ./dev "
-                   "fetch-models keeps.",
+                   "model that ./dev fetch-models keeps.",
                    "  qwench run ~/models/Qwen3-0.6B \"Why is the sky blue?\"\n"
+                   "  qwench run -p \"Why is the sky blue?\"\n"
                    "  qwench run model.gguf --temp 0 -n 100 -f question.txt\n"
                    "  git diff | qwench run model.gguf --system \"Write a commit message.\"\n"
                    "  qwench run model.gguf --raw \"Once upon a time\"\n"
@@ -97,7 +102,7 @@ int run_command(const Arguments& arguments) {
   if (!line.parse(arguments)) return 0;
   options.finish();
 
-  const std::string text = options.jsonl ? "" : options.source.read(!options.raw);
+  const std::string text = options.jsonl ? "" : options.source.read_some(!options.raw);
   const std::unique_ptr<Engine> engine = options.model.load();
   if (!options.jsonl) return run_prompt(*engine, text, options);
   print_banner(*engine, options);

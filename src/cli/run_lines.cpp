@@ -1,5 +1,7 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iostream>
 #include <string>
@@ -16,6 +18,16 @@ namespace qwench::cli {
 namespace {
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+std::string known_fields() {
+  std::vector<std::string> names = {"prompt", "ids", "logprobs", "skip_special"};
+  names.insert(names.end(), kChatFields.begin(), kChatFields.end());
+  Json settings = to_json(SamplingParams{});
+  add_to_json(StopParams{}, settings);
+  for (const auto& [name, value] : settings.items()) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
 
 /// A line's request; its settings go before the flags'. Throws Error.
 Request read_request(const Engine& engine, const Json& line, const RunOptions& options) {
@@ -37,7 +49,8 @@ Request read_request(const Engine& engine, const Json& line, const RunOptions& o
     } else if (read_chat_field(name, value, chat)) {
       chat_fields = true;
     } else if (!read_sampling_field(name, value, sampling) && !read_stop_field(name, value, request.stop)) {
-      fail(fmt::format("the field \"{}\" is not known here", printable(name.substr(0, 60))));
+      fail(fmt::format("the field \"{}\" is not known here; known are {}", printable(name.substr(0, 60)),
+                       known_fields()));
     }
   }
   request.sampling = sampling.over(options.sampling.sampling());

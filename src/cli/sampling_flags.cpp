@@ -48,7 +48,8 @@ void SamplingFlags::add_to(CommandLine& line) {
   const auto add_stop = [&](const std::string& names, auto& member, const std::string& help) {
     return line.add_option(names, member, help).group(stop_group);
   };
-  add_stop("-n,--max-tokens", stop_.max_tokens, "at most so many tokens; -1: as many as the context holds")
+  add_stop("-n,--max-tokens", stop_.max_tokens,
+           "at most so many tokens; -1: what generation_config.json says, else what the context holds")
       .value_name("N")
       .whole_number(true);
   add_stop("--min-tokens", stop_.min_tokens, "at least so many tokens").value_name("N").whole_number();

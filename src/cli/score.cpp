@@ -27,8 +27,8 @@ int score_text(Engine& engine, const std::string& text) {
     throw Error(ErrorKind::invalid_argument, "a text of at least two tokens is needed");
   const double sum = std::accumulate(score.logprobs.begin(), score.logprobs.end(), 0.0);
   const double mean = -sum / static_cast<double>(score.logprobs.size());
-  print(fmt::format("{} tokens scored, mean negative log-likelihood {:.4f}, perplexity {:.3f}\n",
-                    score.logprobs.size(), mean, std::exp(mean)));
+  print(fmt::format("{} scored, mean negative log-likelihood {:.4f}, perplexity {:.3f}\n",
+                    plural(static_cast<int64_t>(score.logprobs.size()), "token"), mean, std::exp(mean)));
   return 0;
 }
 
@@ -55,7 +55,7 @@ int score_command(const Arguments& arguments) {
   if (!jsonl && top_option.given()) throw UsageError("--top needs --jsonl");
   if (top < 0) throw UsageError(fmt::format("--top {}: expected 0 or more", top));
 
-  const std::string text = jsonl ? "" : source.read(false);
+  const std::string text = jsonl ? "" : source.read_some(false);
   const std::unique_ptr<Engine> engine = model.load();
   if (!jsonl) return score_text(*engine, text);
   top = std::min(top, engine->info().vocab_size);

@@ -8,10 +8,6 @@
 namespace qwench::cli {
 namespace {
 
-std::string plural(int64_t count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 std::string rate(double tokens, double seconds) {
   return seconds > 0 ? fmt::format("{:.1f} tok/s", tokens / seconds) : "- tok/s";
 }
@@ -32,6 +28,18 @@ std::string statistics(const Result& result) {
                                  plural(result.usage.completion_tokens, "token"));
   if (decoded > 0) line += fmt::format(" at {}", rate(decoded, t.decode_seconds));
   return fmt::format("{} | {}", line, memory());
+}
+
+std::string cut_note(const Result& result, const Request& request, const ModelInfo& info) {
+  if (result.finish_reason != FinishReason::length) return "";
+  const int used = result.usage.prompt_tokens + result.usage.completion_tokens;
+  if (used >= info.context) {
+    return fmt::format(" | cut: the context of {} is full{}", info.context,
+                       info.context < info.max_context ? " (-c)" : "");
+  }
+  if (request.stop.max_tokens >= 0) return fmt::format(" | cut at -n {}", request.stop.max_tokens);
+  return fmt::format(" | cut at the {} that generation_config.json allows (-n)",
+                     plural(result.usage.completion_tokens, "token"));
 }
 
 std::string batch_statistics(std::span<const Result> results, double seconds) {

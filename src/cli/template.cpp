@@ -61,8 +61,7 @@ ChatTemplateInput read_input(const Json& object, const TemplateFlags& flags, boo
     throw Error(ErrorKind::invalid_argument, "the field \"messages\" is missing");
   for (const auto& [name, value] : object.items()) {
     if (!read_chat_field(name, value, input)) {
-      check_fields(object, {"messages", "tools", "documents", "add_generation_prompt", "kwargs", "bos_token",
-                            "eos_token", "now"});
+      check_fields(object, kChatFields);
     }
   }
   return input;

@@ -22,11 +22,14 @@ bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0
 
 bool is_terminal(FILE* stream) { return ::isatty(::fileno(stream)) == 1; }
 
+bool takes_escapes(FILE* stream) {
+  const char* term = std::getenv("TERM");
+  return is_terminal(stream) && (term == nullptr || std::string_view(term) != "dumb");
+}
+
 bool shows_colours(FILE* stream) {
   const char* no_colour = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
-  return is_terminal(stream) && (no_colour == nullptr || *no_colour == '\0') &&
-         (term == nullptr || std::string_view(term) != "dumb");
+  return takes_escapes(stream) && (no_colour == nullptr || *no_colour == '\0');
 }
 
 std::string styled(std::string_view text, std::string_view style, bool on) {
@@ -77,7 +80,7 @@ void print(std::string_view text) {
   std::fflush(stdout);
 }
 
-ProgressLine::ProgressLine() : enabled_(is_terminal(stderr)), start_(now()) {}
+ProgressLine::ProgressLine() : enabled_(takes_escapes(stderr)), start_(now()) {}
 
 void ProgressLine::update(std::string_view what, double share) {
   if (!enabled_ || now() - start_ < 1.0) return;

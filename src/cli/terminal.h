@@ -7,6 +7,8 @@
 namespace qwench::cli {
 
 bool is_terminal(FILE* stream);
+/// A terminal that understands escape sequences: TERM is not "dumb".
+bool takes_escapes(FILE* stream);
 /// A terminal that understands colours, and NO_COLOR (https://no-color.org) is not set.
 bool shows_colours(FILE* stream);
 
@@ -30,7 +32,7 @@ void print_error(std::string_view message);
 void print(std::string_view text);
 
 /// A line on stderr that is written over by the next and cleared at the end: "loading 42 %". Shown after the
-/// first second, on a terminal only.
+/// first second, on a terminal that takes escape sequences only.
 class ProgressLine {
  public:
   ProgressLine();

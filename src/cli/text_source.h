@@ -22,8 +22,11 @@ class TextSource {
   bool given() const { return positional_ || flag_ || !file_.empty(); }
 
   /// The text: at most one source may be given. Text is taken as it is: no escapes, and the newline that ends
-  /// a file or a pipe is dropped when `drop_last_newline`. Throws UsageError, Error.
+  /// a file or a pipe is dropped when `drop_last_newline`. Bytes that are not UTF-8 become U+FFFD, with a
+  /// warning. Throws UsageError, Error.
   std::string read(bool drop_last_newline) const;
+  /// The same, for commands to which an empty text says nothing. Throws UsageError where it is empty.
+  std::string read_some(bool drop_last_newline) const;
 
  private:
   // An absent text and an empty one have the same value.

@@ -102,7 +102,9 @@ void show_tokens(const TokenizerPtr& tokenizer, const std::string& text, const O
     return;
   }
   print(coloured_pieces(tokenizer, ids) + "\n" + line);
-  print(fmt::format("{} tokens, {} characters, {} bytes\n", ids.size(), to_utf32(text).size(), text.size()));
+  const auto count = [](size_t n, std::string_view what) { return plural(static_cast<int64_t>(n), what); };
+  print(fmt::format("{}, {}, {}\n", count(ids.size(), "token"), count(to_utf32(text).size(), "character"),
+                    count(text.size(), "byte")));
 }
 
 }  // namespace
@@ -136,9 +138,10 @@ int tokenize_command(const Arguments& arguments) {
                 "lines of {\"text\", \"special\"?} in, lines of {\"ids\", \"pieces\"} out; with --decode "
                 "{\"ids\", \"skip_special\"?} in, {\"text\", \"deltas\"} out");
   if (!line.parse(arguments)) return 0;
-  model.finish(&source, options.decode);
   if (!more.empty() && !options.decode)
-    throw UsageError(fmt::format("the text is one argument, but there is more: {}", more.front()));
+    throw UsageError(
+        fmt::format("the text is one argument; put it in quotes (left over: {})", fmt::join(more, " ")));
+  model.finish(&source, options.decode);
   if (options.jsonl && source.given())
     throw UsageError("--jsonl reads lines from standard input; give no text");
   if (options.jsonl && (options.ids_only || options.count_only || options.add_special)) {

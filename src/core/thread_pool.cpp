@@ -1,10 +1,13 @@
 #include "core/thread_pool.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <fstream>
 #include <string>
+
+#include "core/log.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -16,6 +19,8 @@ namespace {
 // About 20 us: longer than the gap between two operations of a layer, shorter than a person's patience with
 // an idle program that burns a core.
 constexpr int kSpins = 4000;
+// Few enough to be of use where the cores are counted wrongly.
+constexpr int kAlwaysAllowed = 8;
 
 void pause_briefly() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -43,6 +48,12 @@ int cores_by_quota(int cores) {
   return cores;
 }
 
+/// A worker that spins keeps its core from one that has work, where there are fewer cores than workers.
+int spins_for(int threads) {
+  static const int cores = available_cores();
+  return threads > cores ? 0 : kSpins;
+}
+
 }  // namespace
 
 int available_cores() {
@@ -50,6 +61,17 @@ int available_cores() {
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof(mask), &mask) == 0) cores = CPU_COUNT(&mask);
   return std::max(1, cores_by_quota(cores));
+}
+
+int thread_count(int wanted) {
+  const int cores = available_cores();
+  if (wanted <= 0) return cores;
+  const int most = std::max(kAlwaysAllowed, cores);
+  if (wanted <= most) return wanted;
+  log_warning(
+      fmt::format("{} threads were asked for, but this process may use {} core{}; it works with {} threads",
+                  wanted, cores, cores == 1 ? "" : "s", most));
+  return most;
 }
 
 ThreadPool::ThreadPool(int threads) {
@@ -74,8 +96,9 @@ void ThreadPool::run(Task task, void* context) {
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   task(context, 0, size());
+  const int most = spins_for(size());
   for (int spins = 0; remaining_.load(std::memory_order_acquire) != 0; ++spins) {
-    if (spins < kSpins) {
+    if (spins < most) {
       pause_briefly();
     } else {
       std::this_thread::yield();
@@ -86,7 +109,9 @@ void ThreadPool::run(Task task, void* context) {
 void ThreadPool::work(int worker) {
   uint32_t seen = 0;
   while (true) {
-    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins)
+    // The first call comes when the pool is complete: size() is not to be read before.
+    const int most = seen == 0 ? kSpins : spins_for(size());
+    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen && spins < most; ++spins)
       pause_briefly();
     generation_.wait(seen, std::memory_order_acquire);
     seen = generation_.load(std::memory_order_acquire);

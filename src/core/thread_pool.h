@@ -12,6 +12,10 @@ namespace qwench {
 /// Cores this process may use: its affinity mask, cut to the cgroup's CPU quota; at least 1.
 int available_cores();
 
+/// How many threads to work with where `wanted` were asked for; 0 stands for available_cores(). Threads
+/// beyond the cores only wait for each other: more than 8 and than the cores are cut, with a warning.
+int thread_count(int wanted);
+
 /// A fixed set of workers that run one function together. `run` is called from one thread at a time (the
 /// engine thread); the caller is worker 0. Workers spin briefly for the next call, then sleep.
 class ThreadPool {

@@ -23,6 +23,8 @@
 namespace qwench {
 namespace {
 
+constexpr int kLargestContext = 1 << 24;
+
 void check_range(const char* name, int value, int low, int high) {
   if (value < low || value > high) {
     throw Error(ErrorKind::invalid_argument,
@@ -32,7 +34,7 @@ void check_range(const char* name, int value, int low, int high) {
 
 void check_options(const EngineOptions& options) {
   check_range("threads", options.threads, 0, 1024);
-  check_range("context", options.context, 0, 1 << 24);
+  check_range("context", options.context, 0, kLargestContext);
   check_range("max_batch", options.max_batch, 1, 4096);
   check_range("max_batch_tokens", options.max_batch_tokens, 1, 65536);
   if (options.dtype && is_quantized(*options.dtype)) {
@@ -46,6 +48,8 @@ void check_options(const EngineOptions& options) {
         fmt::format("the KV cache cannot be of type {}; choose f32, f16 or bf16", name(options.kv_dtype)));
   }
 }
+
+std::string tokens(size_t count) { return fmt::format("{} token{}", count, count == 1 ? "" : "s"); }
 
 /// Gives blocks of the cache back when it goes out of scope.
 class BlockLease {
@@ -76,7 +80,7 @@ class Engine::Impl {
       : max_batch_(options.max_batch),
         checkpoint_(Checkpoint::open(path)),
         text_(ModelText::open(*checkpoint_)),
-        pool_(options.threads > 0 ? options.threads : available_cores()) {
+        pool_(thread_count(options.threads)) {
     const ModelConfig& config = checkpoint_->config();
     check_tensors(*checkpoint_);
     plan_ = plan_model(*checkpoint_, options, available_memory()).memory;
@@ -98,12 +102,9 @@ class Engine::Impl {
   void check(const Request& request) const {
     check_prompt(request.ids);
     if (static_cast<int64_t>(request.ids.size()) >= info_.context) {
-      throw Error(
-          ErrorKind::invalid_argument,
-          fmt::format(
-              "the prompt has {} tokens, but the context holds {} with at least one to answer in; shorten "
-              "the prompt or load the model with a longer context",
-              request.ids.size(), info_.context));
+      throw Error(ErrorKind::invalid_argument,
+                  fmt::format("the prompt has {}, but the context holds {} with at least one to answer in{}",
+                              tokens(request.ids.size()), info_.context, what_to_shorten("prompt")));
     }
     Sampler(request.sampling.over(generation_.defaults).resolve(), generation_.vocabulary, {});
     qwench::check(request.stop);
@@ -125,6 +126,7 @@ class Engine::Impl {
   void describe(const std::filesystem::path& path);
   void prepare_generation();
   void check_prompt(std::span<const TokenId> ids) const;
+  std::string what_to_shorten(std::string_view what) const;
   void draw(std::span<Generation* const> drawing, const std::function<void(const Delta&)>& on_delta);
 
   const int max_batch_;
@@ -157,6 +159,7 @@ void Engine::Impl::describe(const std::filesystem::path& path) {
   info_.device = backend_->description();
   info_.threads = pool_.size();
   info_.context = plan_.context;
+  info_.max_context = static_cast<int>(std::min<int64_t>(config.max_position, kLargestContext));
   info_.vocab_size = config.vocab_size;
   info_.parameters = weights.parameters;
   info_.weight_bytes = weights.bytes_per_token;
@@ -194,6 +197,14 @@ void Engine::Impl::check_prompt(std::span<const TokenId> ids) const {
                   fmt::format("token id {} is not in the vocabulary of {} ids", id, info_.vocab_size));
     }
   }
+}
+
+/// The end of a sentence about something that is longer than the context.
+std::string Engine::Impl::what_to_shorten(std::string_view what) const {
+  if (info_.context >= info_.max_context)
+    return fmt::format(", which is the model's limit; shorten the {}", what);
+  return fmt::format("; shorten the {} or load the model with a longer context (-c), of at most {}", what,
+                     info_.max_context);
 }
 
 std::vector<Result> Engine::Impl::generate(std::span<const Request> requests,
@@ -289,9 +300,9 @@ Score Engine::Impl::score(std::span<const TokenId> ids, int top) {
   check_range("top", top, 0, info_.vocab_size);
   const int length = static_cast<int>(std::min<size_t>(ids.size(), 1 << 30));
   if (length > info_.context) {
-    throw Error(
-        ErrorKind::invalid_argument,
-        fmt::format("{} tokens are to be scored, but the context holds {}", ids.size(), info_.context));
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} to score, but the context holds {}{}", tokens(ids.size()), info_.context,
+                            what_to_shorten("text")));
   }
   const BlockLease lease(*blocks_, length);
   Score score;

@@ -81,10 +81,9 @@ const Tokenizer& ModelText::required_tokenizer() const {
   if (tokenizer_) return *tokenizer_;
   throw Error(
       ErrorKind::not_found,
-      fmt::format(
-          "{}: the model has no tokenizer (a tokenizer.json beside it, or one inside the GGUF); give the "
-          "prompt as token ids",
-          where_));
+      fmt::format("{}: the model has no tokenizer (a tokenizer.json beside it, or one inside the GGUF); give "
+                  "token ids: echo '{{\"ids\": [1, 2]}}' | qwench run MODEL --jsonl, and likewise for score",
+                  where_));
 }
 
 std::vector<TokenId> ModelText::encode(std::string_view text) const {

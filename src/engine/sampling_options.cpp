@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "core/utf8.h"
 #include "qwench/error.h"
@@ -208,7 +209,7 @@ void check(const StopParams& stop) {
   for (const TokenId id : stop.stop_token_ids)
     check_range("stop_token_ids: the id", id, id >= 0, "0 or more");
   check_range("max_tokens", stop.max_tokens, stop.max_tokens >= -1,
-              "0 or more, or -1 for as many as the context holds");
+              "0 or more, or -1 for what generation_config.json says, else what the context holds");
   check_range("min_tokens", stop.min_tokens, stop.min_tokens >= 0, "0 or more");
   if (stop.max_tokens >= 0 && stop.min_tokens > stop.max_tokens) {
     fail(fmt::format("min_tokens is {}, more than max_tokens, {}", stop.min_tokens, stop.max_tokens));
@@ -237,6 +238,11 @@ void add_to_json(const StopParams& stop, Json& object) {
   object["ignore_eos"] = stop.ignore_eos;
   object["max_tokens"] = stop.max_tokens;
   object["min_tokens"] = stop.min_tokens;
+}
+
+void draw_seed(SamplingOptions& options, const SamplingOptions& weaker) {
+  const SamplingParams params = options.over(weaker).resolve();
+  if (params.temperature > 0 && !params.seed) options.seed = std::random_device()();
 }
 
 std::string describe(const SamplingParams& params) {

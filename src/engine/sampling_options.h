@@ -25,6 +25,11 @@ Json to_json(const SamplingParams& params);
 /// Adds the members of StopParams to `object`.
 void add_to_json(const StopParams& stop, Json& object);
 
+/// Draws a seed where the effective set, `options` over `weaker`, has a temperature above 0 and no seed:
+/// whoever keeps `options` can then say which seed an answer came from. 32 bits, short enough to type. Throws
+/// Error as SamplingOptions::resolve does.
+void draw_seed(SamplingOptions& options, const SamplingOptions& weaker);
+
 /// "temperature 0.7, top_k 20, top_p 0.8": what is not off, for people; "greedy" for temperature 0.
 std::string describe(const SamplingParams& params);
 

@@ -104,9 +104,12 @@ WeightTotals totals(const DecoderWeights& weights) {
     sum.parameters += numbers;
     sum.bytes += bytes;
     if (read_per_token) sum.bytes_per_token += bytes;
-    bytes_by_type[static_cast<size_t>(weight->dtype)] += bytes;
   };
   const auto count_projection = [&](const Projection& projection) {
+    if (const Weight* matrix = projection.weight.get()) {
+      bytes_by_type[static_cast<size_t>(matrix->dtype)] +=
+          bytes_of(matrix->dtype, static_cast<uint64_t>(matrix->rows * matrix->cols));
+    }
     count(projection.weight.get(), true);
     count(projection.bias.get(), true);
   };

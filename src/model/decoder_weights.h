@@ -53,7 +53,7 @@ struct WeightTotals {
   int64_t parameters = 0;        // a tied embedding counts once
   uint64_t bytes = 0;            // kept
   uint64_t bytes_per_token = 0;  // read to compute one token: all layers and the head
-  DType main_type = DType::f32;  // the type of most bytes
+  DType main_type = DType::f32;  // of most bytes among the layers' matrices
 };
 WeightTotals totals(const DecoderWeights& weights);
 

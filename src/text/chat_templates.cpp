@@ -33,9 +33,10 @@ ChatTemplate ChatTemplates::select(const std::optional<std::string>& name, bool 
   if (found == sources_.end() && !name && sources_.size() == 1) found = sources_.begin();
   if (found == sources_.end()) {
     throw Error(ErrorKind::not_found,
-                sources_.empty() ? "this model has no chat template: give a plain prompt, or a template file"
-                                 : fmt::format("this model has no chat template called '{}': there are {}",
-                                               wanted, fmt::join(names(), ", ")));
+                sources_.empty()
+                    ? "this model has no chat template: give a plain prompt, or a template file"
+                    : fmt::format("this model has no chat template called '{}'; there {}: {}", wanted,
+                                  sources_.size() == 1 ? "is" : "are", fmt::join(names(), ", ")));
   }
   return ChatTemplate::parse(found->second.text, found->second.what);
 }

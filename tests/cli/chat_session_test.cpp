@@ -120,6 +120,16 @@ TEST(ChatSession, ParamsShowTheEffectiveSetAndChangeIt) {
   EXPECT_EQ(chat.parameters()["temperature"], 0.6);
 }
 
+TEST(ChatSession, ParamsShowTheSeedThatWasDrawnForTheLastAnswer) {
+  ChatSession chat = session();
+  EXPECT_THAT(chat.command("/params").text, HasSubstr("seed                 null\n"));
+  chat.set_answer_seed(77);
+  EXPECT_THAT(chat.command("/params").text,
+              HasSubstr("seed                 77 (drawn for the last answer)\n"));
+  EXPECT_FALSE(chat.settings().sampling.seed);  // the next answer has another
+  EXPECT_THAT(chat.command("/params seed 5").text, HasSubstr("seed                 5\n"));
+}
+
 TEST(ChatSession, BadParamsChangeNothing) {
   ChatSession chat = session();
   for (const char* line : {"/params temperature -1", "/params temperature", "/params heat 3",

@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
 #include "cli/command_line.h"
 #include "cli/model_flags.h"
 #include "cli/sampling_flags.h"
@@ -12,7 +16,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::Pair;
+using testing::StartsWith;
 
 SamplingFlags parse(const Arguments& arguments) {
   CommandLine line("test", "", "");
@@ -90,6 +96,37 @@ TEST(SamplingFlags, WrongValuesAreRefusedBeforeAModelIsLoaded) {
   }
 }
 
+std::string usage_error_of(const Arguments& arguments) {
+  try {
+    parse(arguments);
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(CommandLine, AMisspeltOptionIsNamedWithTheOneThatIsMeant) {
+  EXPECT_THAT(usage_error_of({"--temprature", "0.5"}),
+              StartsWith("there is no option '--temprature'; did you mean --temperature? See"));
+  EXPECT_THAT(usage_error_of({"--temprature=0.5"}), HasSubstr("'--temprature'; did you mean --temperature?"));
+  EXPECT_THAT(usage_error_of({"-temp", "0.5"}),
+              StartsWith("there is no option '-temp'; did you mean --temp?"));
+  EXPECT_THAT(usage_error_of({"--fly"}), StartsWith("there is no option '--fly'; see: qwench test --help"));
+  const std::string two = usage_error_of({"--fly", "--sede", "1"});
+  EXPECT_LT(two.find("--fly"), two.find("--sede")) << two;
+  EXPECT_THAT(two, HasSubstr("did you mean --seed?"));
+}
+
+TEST(CommandLine, WordsThatNothingTakesAreListedInTheirOrder) {
+  EXPECT_THAT(usage_error_of({"one", "two"}), StartsWith("more arguments than this command takes: one two;"));
+}
+
+TEST(CommandLine, WholeNumbersSayFromWhere) {
+  EXPECT_THAT(usage_error_of({"--min-tokens", "-1"}),
+              HasSubstr("--min-tokens: expected a whole number from 0, found -1"));
+  EXPECT_THAT(usage_error_of({"-n", "x"}), HasSubstr("expected a whole number, found x"));
+}
+
 struct ModelAndText {
   ModelFlags model;
   TextSource text;
@@ -137,6 +174,56 @@ TEST(ModelFlags, AMissingModelIsNamed) {
   }
 }
 
+std::string model_error_of(const Arguments& arguments) {
+  try {
+    parse_model(arguments).text.read_some(false);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(ModelFlags, ATextInThePlaceOfTheModelIsSeen) {
+  EXPECT_THAT(model_error_of({"Why is the sky blue?"}), HasSubstr("the first argument names the model"));
+  EXPECT_THAT(model_error_of({"Hello"}), HasSubstr("the first argument names the model"));
+  for (const Arguments& path : std::vector<Arguments>{{"/nowhere/model"},
+                                                      {"model.gguf"},
+                                                      {"Hello", "there"},
+                                                      {"Hello", "-p", "there"},
+                                                      {"-m", "Hello"}}) {
+    EXPECT_THAT(model_error_of(path), Not(HasSubstr("the first argument"))) << path[0];
+  }
+}
+
+TEST(ModelFlags, AnEmptyNameIsNoDefault) { EXPECT_THAT(model_error_of({"", "hello"}), HasSubstr("empty")); }
+
+TEST(ModelFlags, ATextWithoutQuotesIsSeen) {
+  EXPECT_THAT(model_error_of({"/", "Why", "is", "it"}),
+              StartsWith("the text is one argument; put it in quotes"));
+  EXPECT_THAT(model_error_of({"-m", "/", "Why", "not"}), HasSubstr("put the text in quotes"));
+}
+
+TEST(TextSource, AnEmptyTextIsRefusedWhereItSaysNothing) {
+  EXPECT_THAT(model_error_of({"/", ""}), HasSubstr("the argument is empty"));
+  EXPECT_THAT(model_error_of({"/", "-p", ""}), HasSubstr("the argument is empty"));
+  const std::string file = testing::TempDir() + "/qwench-empty.txt";
+  std::ofstream(file).close();
+  EXPECT_THAT(model_error_of({"/", "-f", file}), HasSubstr(file + " is empty"));
+  std::remove(file.c_str());
+  EXPECT_EQ(model_error_of({"/", " "}), "no error");
+}
+
+TEST(TextSource, BytesThatAreNotUtf8AreReplacedWithOneWarning) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(parse_model({"/", "a\xFF\xFEz"}).text.read(false), "a\xEF\xBF\xBD\xEF\xBF\xBDz");
+  const std::string warned = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(warned, HasSubstr("UTF-8"));
+  EXPECT_EQ(std::count(warned.begin(), warned.end(), '\n'), 1) << warned;
+  testing::internal::CaptureStderr();
+  parse_model({"/", "\xC3\xA9"}).text.read(false);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(TextSource, TextIsTakenAsItIs) {
   EXPECT_EQ(parse_model({"/", "a\\nb"}).text.read(false), "a\\nb");
   EXPECT_EQ(parse_model({"/", "{}"}).text.read(false), "{}");
@@ -151,6 +238,8 @@ TEST(Numbers, AreShort) {
   EXPECT_EQ(short_number(7615616512), "7.6 B");
   EXPECT_EQ(short_bytes(1.5e9), "1.5 GB");
   EXPECT_EQ(short_bytes(93e6), "93 MB");
+  EXPECT_EQ(plural(1, "token"), "1 token");
+  EXPECT_EQ(plural(0, "token"), "0 tokens");
 }
 
 }  // namespace

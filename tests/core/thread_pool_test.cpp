@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
 #include <thread>
 
 namespace qwench {
@@ -32,6 +34,18 @@ TEST(ThreadPool, CallsFollowEachOtherWithoutLossAfterSleep) {
     if (i % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_EQ(sum, 2000 * 3);
+}
+
+TEST(ThreadCount, MoreThanTheCoresAreCutWithAWarning) {
+  EXPECT_EQ(thread_count(0), available_cores());
+  EXPECT_EQ(thread_count(1), 1);
+  EXPECT_EQ(thread_count(8), 8);
+  testing::internal::CaptureStderr();
+  const int count = thread_count(100000);
+  const std::string warning = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(count, std::max(8, available_cores()));
+  EXPECT_NE(warning.find("100000"), std::string::npos) << warning;
+  EXPECT_NE(warning.find(std::to_string(available_cores())), std::string::npos) << warning;
 }
 
 TEST(ThreadPool, KnowsHowManyCoresThisProcessMayUse) {

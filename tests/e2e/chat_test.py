@@ -14,10 +14,10 @@ PATIENCE = 300 if SANITIZED else 60
 
 
 class Terminal:
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, term="xterm"):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            os.environ["TERM"] = "xterm"
+            os.environ["TERM"] = term
             os.execv(BINARY, [BINARY, *arguments])
         self.seen = ""
 
@@ -61,8 +61,8 @@ class Terminal:
 
 
 class Chat(TestCase):
-    def start(self, *flags):
-        terminal = Terminal("chat", fetched(SMOLLM2), "--temp", "0", "-c", "1024", *flags)
+    def start(self, *flags, term="xterm"):
+        terminal = Terminal("chat", fetched(SMOLLM2), "--temp", "0", "-c", "1024", *flags, term=term)
         self.addCleanup(self.end, terminal)
         return terminal
 
@@ -101,6 +101,27 @@ class Chat(TestCase):
         chat.wait_for(r"/fly", at)
         chat.type("\x04")
         self.assertEqual(chat.exit_code(), 0, chat.seen[-1000:])
+
+    def test_control_c_at_the_prompt_clears_the_line(self):
+        chat = self.start("-n", "4")
+        at = chat.wait_for(r">>> ")
+        chat.type("half a line")
+        chat.wait_for(r"half a line", at)
+        at = chat.type("\x03")
+        chat.wait_for(r">>> ", at)
+        at = chat.type("/history\n")
+        chat.wait_for(r"the conversation is empty", at)
+        chat.type("\x04")
+        self.assertEqual(chat.exit_code(), 0, chat.seen[-1000:])
+
+    def test_a_dumb_terminal_gets_no_escape_sequences(self):
+        chat = self.start("-n", "4", term="dumb")
+        chat.wait_for(r"Ctrl-D ends")
+        at = chat.type("Hello\n")
+        chat.wait_for(r"tok/s.*cut at -n 4", at)
+        chat.type("\x04")
+        self.assertEqual(chat.exit_code(), 0, chat.seen[-1000:])
+        self.assertNotIn("\x1b", chat.seen)
 
     def test_control_c_stops_the_answer_and_not_the_program(self):
         chat = self.start("-n", "900")

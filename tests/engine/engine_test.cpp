@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
+#include "core/thread_pool.h"
 #include "golden_model.h"
 
 namespace qwench {
@@ -13,6 +15,7 @@ namespace {
 
 using test::GoldenModel;
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<TokenId> ids_of(const Json& json) { return json.get<std::vector<TokenId>>(); }
 
@@ -257,6 +260,34 @@ TEST(Engine, OptionsOutOfRangeAreNamed) {
   options = {};
   options.kv_dtype = DType::q8_0;
   EXPECT_THAT(error_of(options), HasSubstr("q8_0"));
+}
+
+TEST(Engine, MoreThreadsThanCoresAreCut) {
+  EngineOptions options;
+  options.threads = 999;
+  testing::internal::CaptureStderr();
+  const auto engine = load("qwen3-tiny-f32", options);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("999"));
+  EXPECT_EQ(engine->info().threads, std::max(8, available_cores()));
+}
+
+TEST(Engine, APromptThatIsTooLongNamesALongerContextOnlyWhereThereIsOne) {
+  const auto error_of = [](int context, size_t length) -> std::string {
+    EngineOptions options;
+    options.context = context;
+    const auto engine = load("qwen3-tiny-f32", options);
+    EXPECT_EQ(engine->info().max_context, 512);
+    try {
+      engine->check(request_of(std::vector<TokenId>(length, 1), 1));
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(error_of(64, 64), testing::AllOf(HasSubstr("64 tokens"), HasSubstr("-c"), HasSubstr("512")));
+  EXPECT_THAT(error_of(0, 600),
+              testing::AllOf(HasSubstr("600 tokens"), HasSubstr("the model's limit"), Not(HasSubstr("-c"))));
+  EXPECT_EQ(error_of(64, 63), "");
 }
 
 TEST(Engine, ForwardPassesCanBeTimed) {

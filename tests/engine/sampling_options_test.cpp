@@ -35,6 +35,22 @@ TEST(SamplingOptions, TheStrongerGoesFirst) {
   EXPECT_EQ(params.min_p, SamplingParams{}.min_p);
 }
 
+TEST(SamplingOptions, ASeedIsDrawnWhereTheAnswerIsDrawnAndNoneWasGiven) {
+  SamplingOptions drawn{.temperature = 0.5f};
+  draw_seed(drawn, {});
+  EXPECT_TRUE(drawn.seed.has_value());
+  SamplingOptions by_default;
+  draw_seed(by_default, {});
+  EXPECT_TRUE(by_default.seed.has_value());
+  EXPECT_NE(by_default.seed, drawn.seed);  // once in four thousand million runs
+  SamplingOptions given{.seed = 7};
+  draw_seed(given, {});
+  EXPECT_EQ(given.seed, 7U);
+  SamplingOptions greedy;
+  draw_seed(greedy, {.temperature = 0.0f});
+  EXPECT_FALSE(greedy.seed.has_value());
+}
+
 TEST(SamplingOptions, ZeroIsAValueAndNotAnOpenSetting) {
   const SamplingOptions request{.temperature = 0.0f, .top_k = 0};
   const SamplingParams params = request.over({.temperature = 0.6f, .top_k = 20}).resolve();

@@ -39,6 +39,8 @@ int template_command(const Arguments& arguments);
 int score_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
+int pull_command(const Arguments& arguments);
+int models_command(const Arguments& arguments);
 
 /// One option or flag of a command. What is set returns the option, to set more.
 class Option {

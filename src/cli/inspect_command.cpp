@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
+#include "cli/hub_model.h"
 #include "cli/inspect.h"
 #include "cli/terminal.h"
 #include "core/log.h"
@@ -20,7 +21,7 @@ int inspect_command(const Arguments& arguments) {
   line.add_flag("--check", check, "check the files; the only view there is so far").required();
   if (!line.parse(arguments)) return 0;
   set_log_level(LogLevel::silent);  // the verdict is one sentence
-  print(printable(check_path(path).summary) + "\n");
+  print(printable(check_path(find_model(path)).summary) + "\n");
   return 0;
 }
 

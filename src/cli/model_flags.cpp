@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "cli/command_line.h"
+#include "cli/hub_model.h"
 #include "cli/terminal.h"
 #include "core/log.h"
 
@@ -54,8 +55,9 @@ DType parse_dtype(const std::string& flag, const std::string& text) {
 
 void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
   fallback_ = fallback;
-  const std::string help = loads ? "checkpoint folder or .gguf file"
-                                 : "checkpoint folder, folder with tokenizer.json, or .gguf file";
+  const std::string help = loads ? "checkpoint folder, .gguf file, or name of a pulled model"
+                                 : "checkpoint folder, folder with tokenizer.json, .gguf file, or name of a "
+                                   "pulled model";
   line.add_option("MODEL", positional_, help).value_name("");
   line.add_option("-m,--model", named_, "the same, by flag").value_name("MODEL");
   if (loads) {
@@ -108,11 +110,7 @@ void ModelFlags::finish(TextSource* text, bool ids) {
   if (options_.context < 0) throw UsageError(fmt::format("-c {}: expected 0 or more", options_.context));
   if (options_.max_batch < 1)
     throw UsageError(fmt::format("--max-batch {}: expected 1 or more", options_.max_batch));
-  if (!is_there(path_)) {
-    throw Error(
-        ErrorKind::not_found,
-        fmt::format("there is no model at {}; name a checkpoint folder or a .gguf file", path_.string()));
-  }
+  path_ = find_model(path_);
   if (verbose_) set_log_level(LogLevel::detail);
 }
 

@@ -6,7 +6,9 @@
 #include <new>
 
 #include "cli/command_line.h"
+#include "cli/interrupt.h"
 #include "cli/terminal.h"
+#include "hub/http.h"
 #include "qwench/error.h"
 
 namespace qwench::cli {
@@ -20,6 +22,8 @@ constexpr Command kCommands[] = {
     {"score", "log-probabilities of given tokens", score_command},
     {"bench", "measure prefill and decode speed", bench_command},
     {"inspect", "check a model's files", inspect_command},
+    {"pull", "fetch a model from a hub", pull_command},
+    {"models", "list or delete the models that were fetched", models_command},
 };
 
 std::string program_help() {
@@ -72,6 +76,9 @@ int run_program(const Arguments& arguments) {
   } catch (const Error& error) {
     print_error(error.what());
     code = error.kind() == ErrorKind::invalid_argument ? 2 : 1;
+  } catch (const hub::Stopped&) {
+    print_error("stopped; what has been fetched is kept, and qwench pull goes on from there");
+    code = kInterruptedExitCode;
   } catch (const std::bad_alloc&) {
     print_error("the memory there is does not suffice; try a shorter context (-c) or a smaller model");
   } catch (const std::exception& error) {

@@ -49,6 +49,14 @@ std::optional<std::string> read_ref(const fs::path& path) {
 
 }  // namespace
 
+std::string name_of_snapshot(const fs::path& path) {
+  const fs::path snapshots = path.parent_path();
+  const std::string repository = snapshots.parent_path().filename().string();
+  const size_t separator = repository.rfind("--");
+  if (snapshots.filename() != "snapshots" || !repository.starts_with("models--")) return "";
+  return repository.substr(separator + 2);
+}
+
 fs::path Cache::folder(const ModelName& model) const { return root_ / folder_name(model); }
 
 fs::path Cache::blob(const ModelName& model, const std::string& etag) const {

@@ -24,6 +24,9 @@ struct CachedModel {
   std::time_t last_used = 0;
 };
 
+/// "Qwen3-0.6B" for the folder of a snapshot of that model, which itself is called by its commit; else empty.
+std::string name_of_snapshot(const std::filesystem::path& path);
+
 /// What `qwench models rm` is to delete.
 struct Removal {
   std::vector<std::filesystem::path>

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -95,7 +96,8 @@ class Pull {
       cache_.link(model_, listing_.commit, selection_.files[i].path, blobs_[i].etag);
     cache_.set_ref(model_, model_.revision.empty() ? remote_->default_revision() : model_.revision,
                    listing_.commit);
-    return {cache_.snapshot(model_, listing_.commit) / selection_.gguf, listing_.commit};
+    const fs::path folder = cache_.snapshot(model_, listing_.commit);
+    return {selection_.gguf.empty() ? folder : folder / selection_.gguf, listing_.commit};
   }
 
  private:

@@ -67,7 +67,6 @@ bool is_final(CURLcode code) {
     case CURLE_SSL_CERTPROBLEM:
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_TOO_LARGE:
       return true;
     default:
       return false;

@@ -6,7 +6,7 @@ import unittest
 
 from support import BINARY, ROOT, TestCase, qwench
 
-COMMANDS = ("run", "chat", "tokenize", "template", "score", "bench", "inspect")
+COMMANDS = ("run", "chat", "tokenize", "template", "score", "bench", "inspect", "pull", "models")
 DEV_COMMANDS = ("deps", "build", "run", "test", "bench", "lint", "fmt", "fetch-models")
 
 

@@ -1,0 +1,548 @@
+"""`qwench pull` and `qwench models`, against a hub on this machine that misbehaves on request (fake_hub.py)."""
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from fake_hub import COMMIT, FakeHub, etag, git_sha1, sha256
+from support import BINARY, DATA, TestCase, qwench
+
+TINY = os.path.join(DATA, "models", "llama-tiny")
+SHARDED = os.path.join(DATA, "models", "qwen3-tiny-sharded-bf16")
+REPO = "Test/Llama-Tiny"
+WEIGHTS = "model.safetensors"
+
+
+def read(*parts):
+    with open(os.path.join(*parts), "rb") as f:
+        return f.read()
+
+
+def tiny():
+    files = {name: read(TINY, name) for name in ("config.json", "generation_config.json", WEIGHTS)}
+    return {**files, "README.md": b"# Read me\n", "pytorch_model.bin": b"not this", "onnx/model.onnx": b"nor this",
+            ".gitattributes": b"*"}
+
+
+NEEDED = {"config.json", "generation_config.json", WEIGHTS}
+GGUF = read(DATA, "malformed", "gguf", "ok.gguf")
+
+
+class PullCase(TestCase):
+    def setUp(self):
+        with contextlib.ExitStack() as stack:
+            self.hub = stack.enter_context(FakeHub({REPO: tiny()}))
+            self.folder = stack.enter_context(tempfile.TemporaryDirectory())
+            self.addCleanup(stack.pop_all().close)
+        self.cache = os.path.join(self.folder, "hub")
+        self.env = {name: "" for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH", "HF_HUB_OFFLINE", "HF_HUB_CACHE",
+                                          "HUGGINGFACE_HUB_CACHE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_IMPLICIT_TOKEN")}
+        self.env |= {"HF_HOME": self.folder, "HF_ENDPOINT": self.hub.url, "MODELSCOPE_ENDPOINT": self.hub.url,
+                     "HF_HUB_DOWNLOAD_TIMEOUT": "10", "NO_PROXY": "*", "no_proxy": "*"}
+
+    def qwench(self, *arguments, **env):
+        return qwench(*arguments, env={**self.env, **env}, timeout=120)
+
+    def pull(self, *arguments, **env):
+        return self.qwench("pull", *(arguments or (REPO,)), **env)
+
+    def assert_pulled(self, outcome, repo=REPO, files=NEEDED):
+        self.assertEqual(outcome.code, 0, outcome)
+        path = outcome.out.rstrip("\n")
+        snapshot = path[:path.index("/snapshots/") + len("/snapshots/") + 40]
+        found = {os.path.relpath(os.path.join(base, name), snapshot) for base, _, names in os.walk(snapshot) for name in names}
+        self.assertEqual(found, set(files))
+        for name in files:
+            self.assertEqual(read(snapshot, name), self.hub.repos[repo][name], name)
+        self.assertEqual(self.unfinished(), [])
+        return snapshot
+
+    def assert_refused(self, outcome, *words):
+        """An error that ends in one sentence (others before it may tell of further tries), and nothing half done."""
+        self.assertEqual(outcome.code, 1, outcome)
+        self.assertEqual(outcome.out, "", outcome)
+        for word in words:
+            self.assertIn(word, outcome.err.splitlines()[-1], outcome)
+        self.assertFalse(os.path.exists(os.path.join(self.repo_folder(), "refs")), "a broken pull must not count as pulled")
+
+    def repo_folder(self, repo=REPO):
+        return os.path.join(self.cache, "models--" + repo.replace("/", "--"))
+
+    def unfinished(self):
+        return [name for _, _, names in os.walk(self.cache) for name in names if name.endswith(".incomplete")]
+
+    def start(self, *arguments):
+        return subprocess.Popen([BINARY, *arguments], env={**os.environ, **self.env}, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def wait_until(self, condition, seconds=20):
+        end = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), end, "did not happen in time")
+            time.sleep(0.01)
+
+
+class Layout(PullCase):
+    def test_the_cache_has_the_layout_of_huggingface_hub(self):
+        snapshot = self.assert_pulled(self.pull())
+        folder = self.repo_folder()
+        self.assertEqual(snapshot, os.path.join(folder, "snapshots", COMMIT))
+        self.assertEqual(read(folder, "refs", "main"), COMMIT.encode())
+        blobs = {etag(name, self.hub.repos[REPO][name]) for name in NEEDED}
+        self.assertEqual(set(os.listdir(os.path.join(folder, "blobs"))), blobs)
+        self.assertEqual(os.readlink(os.path.join(snapshot, WEIGHTS)), f"../../blobs/{sha256(self.hub.repos[REPO][WEIGHTS])}")
+        self.assertEqual(os.readlink(os.path.join(snapshot, "config.json")),
+                         f"../../blobs/{git_sha1(self.hub.repos[REPO]['config.json'])}")
+
+    def test_it_says_what_it_will_fetch_and_whether_that_fits(self):
+        outcome = self.pull()
+        for words in (REPO, "3 files", "to fetch", "disk:", "memory: weights of 655.6 kB fit"):
+            self.assertIn(words, outcome.err)
+
+    def test_a_second_pull_fetches_nothing(self):
+        self.assert_pulled(self.pull())
+        self.hub.requests.clear()
+        outcome = self.pull()
+        self.assert_pulled(outcome)
+        self.assertIn("all here", outcome.err)
+        self.assertEqual([r for r in self.hub.requests if r.method == "GET" and "/api/" not in r.path], [])
+
+    def test_revisions(self):
+        for revision, ref in (("v1", "v1"), ("refs/pr/1", "refs/pr/1"), (COMMIT, None)):
+            with self.subTest(revision):
+                self.assert_pulled(self.pull(f"{REPO}@{revision}"))
+                if ref:
+                    self.assertEqual(read(self.repo_folder(), "refs", ref), COMMIT.encode())
+        self.assertFalse(os.path.exists(os.path.join(self.repo_folder(), "refs", "main")))
+        self.assertEqual(self.qwench("score", f"{REPO}@v1", "--jsonl").code, 0)
+        self.assertEqual(self.qwench("score", REPO, "--jsonl").code, 1)
+
+    def test_shards_and_their_index(self):
+        names = [name for name in os.listdir(SHARDED) if not name.startswith("golden") and name != "config.v5.json"]
+        self.hub.repos["Test/Sharded"] = {name: read(SHARDED, name) for name in names} | {"consolidated.safetensors": b"x"}
+        self.assert_pulled(self.pull("Test/Sharded"), "Test/Sharded", names)
+        self.assertEqual(self.qwench("score", "Test/Sharded", "--jsonl").code, 0)
+
+    def test_include_and_exclude(self):
+        self.assert_pulled(self.pull(REPO, "--include", "*.json", "--exclude", "gen*"), files={"config.json"})
+        self.assert_pulled(self.pull(REPO, "--exclude", WEIGHTS), files=NEEDED - {WEIGHTS})
+        self.assert_pulled(self.pull(REPO, "--include", "*.onnx", "--include", "README.md"),
+                           files=NEEDED - {WEIGHTS} | {"onnx/model.onnx", "README.md"})
+        self.assertEqual(self.pull(REPO, "--include", "*.npy").code, 1)
+
+    def test_modelscope(self):
+        snapshot = self.assert_pulled(self.pull(REPO, "--source", "modelscope", HF_TOKEN="hf_secret"))
+        self.assertEqual(read(self.repo_folder(), "refs", "master"), os.path.basename(snapshot).encode())
+        self.assertEqual([r for r in self.hub.requests if "authorization" in r.headers], [])
+        self.assertEqual(self.qwench("score", REPO, "--jsonl").code, 0)
+        self.assertIn("nothing public", self.pull("Test/Nobody", "--source", "modelscope").err)
+
+    def test_cache_variables(self):
+        for variables, place in (({"HF_HUB_CACHE": f"{self.folder}/own"}, "own"), ({"HF_HOME": f"{self.folder}/home"}, "home/hub"),
+                                 ({"HF_HOME": "", "XDG_CACHE_HOME": f"{self.folder}/xdg"}, "xdg/huggingface/hub")):
+            with self.subTest(place):
+                outcome = self.pull(REPO, "-q", **variables)
+                self.assertEqual((outcome.code, outcome.err), (0, ""), outcome)
+                self.assertTrue(outcome.out.startswith(os.path.join(self.folder, place, "models--")), outcome)
+
+    def test_offline(self):
+        self.assertIn("HF_HUB_OFFLINE", self.pull(HF_HUB_OFFLINE="1").err)
+        self.assertEqual(self.hub.requests, [])
+
+
+class Gguf(PullCase):
+    def setUp(self):
+        super().setUp()
+        self.repo = "Test/Tiny-GGUF"
+        self.hub.repos[self.repo] = {
+            "config.json": b"{}", "tiny-q4_k_m.gguf": GGUF, "tiny-q8_0.gguf": GGUF + bytes(32), "mmproj-tiny-f16.gguf": b"x",
+            "BF16/tiny-bf16-00001-of-00002.gguf": b"first", "BF16/tiny-bf16-00002-of-00002.gguf": b"second"}
+
+    def test_the_chosen_one_alone_is_fetched(self):
+        outcome = self.pull(self.repo + ":Q4_K_M")
+        self.assert_pulled(outcome, self.repo, {"tiny-q4_k_m.gguf"})
+        self.assertTrue(outcome.out.endswith("/tiny-q4_k_m.gguf\n"), outcome)
+        self.assertEqual(self.qwench("inspect", "--check", self.repo + ":q4_k_m").code, 0)
+        self.assertEqual(self.qwench("inspect", "--check", self.repo).code, 0)
+        self.assertIn("qwench pull Test/Tiny-GGUF:Q8_0", self.qwench("run", self.repo + ":Q8_0", "hi").err)
+
+    def test_all_parts_of_a_split_one(self):
+        outcome = self.pull(self.repo + ":BF16")
+        self.assert_pulled(outcome, self.repo, {"BF16/tiny-bf16-00001-of-00002.gguf", "BF16/tiny-bf16-00002-of-00002.gguf"})
+        self.assertTrue(outcome.out.endswith("00001-of-00002.gguf\n"), outcome)
+
+    def test_without_a_choice_it_says_what_there_is(self):
+        outcome = self.pull(self.repo)
+        self.assertEqual(outcome.code, 2, outcome)
+        for label in ("bf16", "q4_k_m", "q8_0"):
+            self.assertIn(f"{self.repo}:{label}", outcome.err)
+        self.assertNotIn("mmproj", outcome.err)
+        self.assertIn("q8_0", self.pull(self.repo + ":Q3_K").err)
+
+
+class Trouble(PullCase):
+    """Each ends well or in one sentence that says what to do."""
+
+    def test_answers_that_refuse(self):
+        listing = f"GET /api/models/{REPO}/revision/main"
+        for status, headers, words in ((401, {}, ("login", "HF_TOKEN")), (403, {"X-Error-Code": "GatedRepo"}, ("access", self.hub.url)),
+                                       (404, {"X-Error-Code": "RepoNotFound"}, ("nothing", "spelling")),
+                                       (404, {"X-Error-Code": "RevisionNotFound"}, ("revision", "main"))):
+            with self.subTest(status):
+                self.hub.on(listing, {"status": status, "headers": headers})
+                outcome = self.pull()
+                self.assertIn(outcome.code, (1, 2), outcome)
+                self.assertEqual(len(outcome.err.splitlines()), 1, outcome)
+                for word in (REPO, *words):
+                    self.assertIn(word, outcome.err)
+        self.hub.on(listing, {"status": 401})
+        self.assertIn("does not accept the token", self.pull(HF_TOKEN="hf_wrong").err)
+
+    def test_a_server_that_is_busy_is_asked_again(self):
+        self.hub.on(f"GET /api/models/{REPO}/revision/main", {"status": 503})
+        self.hub.on(f"HEAD /{REPO}/resolve/{COMMIT}/{WEIGHTS}", {"status": 429, "headers": {"Retry-After": "1"}})
+        self.hub.on(f"content {WEIGHTS}", {"status": 500}, {"status": 502})
+        begin = time.monotonic()
+        outcome = self.pull()
+        self.assert_pulled(outcome)
+        self.assertGreater(time.monotonic() - begin, 2.4)  # 0.5 and Retry-After's 1, then 0.5 and 1
+        for words in ("503", "429", "500", "502"):
+            self.assertIn(words, outcome.err)
+
+    def test_a_server_that_stays_busy_is_given_up(self):
+        self.hub.on(f"content {WEIGHTS}", *[{"status": 503, "headers": {"Retry-After": "0"}}] * 9)
+        self.assert_refused(self.pull(), WEIGHTS, "503")
+        self.assertEqual(len(self.hub.content_requests(WEIGHTS)), 5)
+
+    def test_a_server_that_asks_for_an_hour_is_not_waited_for(self):
+        self.hub.on(f"GET /api/models/{REPO}/revision/main", {"status": 429, "headers": {"Retry-After": "3600"}})
+        outcome = self.pull()
+        self.assert_fails_cleanly(outcome)
+        self.assertIn("3600 s", outcome.err)
+        self.assertLess(outcome.seconds, 10)
+
+    def test_a_server_that_is_not_there(self):
+        outcome = self.pull(HF_ENDPOINT="http://127.0.0.1:9")
+        self.assert_fails_cleanly(outcome)
+        self.assertIn("cannot be reached", outcome.err)
+
+    def test_a_cut_transfer_goes_on_where_it_stopped(self):
+        self.hub.on(f"content {WEIGHTS}", {"cut": 100_000}, {"cut": 200_000}, {"cut": 0})
+        self.assert_pulled(self.pull())
+        ranges = [r.headers.get("range") for r in self.hub.content_requests(WEIGHTS)]
+        self.assertEqual(ranges, [None, "bytes=100000-", "bytes=300000-", "bytes=300000-"])
+
+    def test_a_stalled_transfer_goes_on(self):
+        self.hub.on(f"content {WEIGHTS}", {"cut": 100_000, "hang": 8})
+        outcome = self.pull(HF_HUB_DOWNLOAD_TIMEOUT="1")
+        self.assert_pulled(outcome)
+        self.assertEqual(self.hub.content_requests(WEIGHTS)[-1].headers["range"], "bytes=100000-")
+
+    def test_a_server_that_ignores_range_sends_it_all_again(self):
+        self.hub.on(f"content {WEIGHTS}", {"cut": 100_000}, {"ignore_range": True})
+        self.assert_pulled(self.pull())
+
+    def test_a_body_without_length_that_ends_early_is_resumed(self):
+        self.hub.on(f"content {WEIGHTS}", {"chunked": True, "cut": 1000})
+        self.assert_pulled(self.pull())
+        self.assertEqual(self.hub.content_requests(WEIGHTS)[-1].headers["range"], "bytes=1000-")
+
+    def test_a_second_pull_takes_up_what_the_first_left(self):
+        self.hub.on(f"content {WEIGHTS}", {"cut": 400_000}, *[{"status": 404}])
+        self.assert_refused(self.pull(), WEIGHTS)
+        self.assertEqual(len(self.unfinished()), 1)
+        self.assert_pulled(self.pull())
+        self.assertEqual(self.hub.content_requests(WEIGHTS)[-1].headers["range"], "bytes=400000-")
+
+    def test_a_rest_that_does_not_belong_to_the_file_is_thrown_away(self):
+        blobs = os.path.join(self.repo_folder(), "blobs")
+        for rest in (b"x" * 1000, b"x" * len(self.hub.repos[REPO][WEIGHTS]), b"x" * 2_000_000):
+            with self.subTest(len(rest)):
+                os.makedirs(blobs, exist_ok=True)
+                name = os.path.join(blobs, sha256(self.hub.repos[REPO][WEIGHTS]))
+                with contextlib.suppress(FileNotFoundError):
+                    os.remove(name)
+                with open(name + ".incomplete", "wb") as f:
+                    f.write(rest)
+                self.assert_pulled(self.pull())
+
+    def test_wrong_bytes_once_are_fetched_anew(self):
+        self.hub.on(f"content {WEIGHTS}", {"wrong_bytes": True})
+        outcome = self.pull()
+        self.assert_pulled(outcome)
+        self.assertIn("checksum", outcome.err)
+
+    def test_wrong_bytes_are_never_kept(self):
+        for name in (WEIGHTS, "config.json"):
+            with self.subTest(name):
+                shutil.rmtree(self.cache, ignore_errors=True)
+                self.hub.on(f"content {name}", {"wrong_bytes": True}, {"wrong_bytes": True})
+                self.assert_refused(self.pull(), name, "checksum")
+                self.assertEqual(self.unfinished(), [])
+                blob = os.path.join(self.repo_folder(), "blobs", etag(name, self.hub.repos[REPO][name]))
+                self.assertFalse(os.path.exists(blob))
+
+    def test_wrong_lengths(self):
+        for action in ({"longer": 10}, {"longer": 10, "chunked": True}):
+            with self.subTest(action):
+                self.hub.on(f"content {WEIGHTS}", action)
+                self.assert_refused(self.pull(), WEIGHTS, "655632")
+                self.assertEqual(self.unfinished(), [])
+        self.hub.on(f"content {WEIGHTS}", {"cut": 1000}, {"content_range": "bytes 7-655631/655632"})
+        self.assert_refused(self.pull(), WEIGHTS, "expected bytes 1000-")
+
+    def test_hostile_lists(self):
+        listing = f"GET /api/models/{REPO}/revision/main"
+        good = {"sha": COMMIT, "siblings": [{"rfilename": "config.json"}]}
+        for body, words in (
+                *[(json.dumps({"sha": COMMIT, "siblings": [{"rfilename": name}]}), "relative path") for name in
+                  ("../../evil.json", "/etc/passwd", "a/../../b.json", "a//b", "", "a\\..\\b", "a\nb", "x" * 300)],
+                (json.dumps({**good, "sha": "../.."}), "commit"), (json.dumps({"siblings": []}), "commit"),
+                (json.dumps({"sha": COMMIT}), "siblings"), ("not json", "JSON"), ("[" * 100_000, ""), ("[]", "commit"),
+                (json.dumps({"sha": COMMIT, "siblings": [{"rfilename": "config.json", "size": -1}]}), "size"),
+                (json.dumps({"sha": COMMIT, "siblings": [{"rfilename": "config.json", "size": 1e300}]}), "size"),
+                (json.dumps({"sha": COMMIT, "siblings": [{"rfilename": "a.gguf"}, {"rfilename": "a.gguf"}]}), "twice"),
+                (json.dumps({"sha": COMMIT, "siblings": [{"rfilename": "m.gguf", "size": 2 ** 61}]}), ""),
+                (json.dumps({"sha": COMMIT, "siblings": [], "x": "y" * (20 << 20)}), "bytes")):
+            with self.subTest(body[:80]):
+                self.hub.on(listing, {"body": body.encode()})
+                outcome = self.pull()
+                self.assert_fails_cleanly(outcome)
+                self.assertIn(words.lower(), outcome.err.lower())
+                self.assertFalse(os.path.exists(self.cache), "nothing may be written")
+
+    def test_a_file_larger_than_the_disk_is_refused_before_it_begins(self):
+        size = 1 << 60
+        self.hub.on(f"GET /api/models/{REPO}/revision/main",
+                    {"body": json.dumps({"sha": COMMIT, "siblings": [{"rfilename": WEIGHTS, "size": size}]}).encode()})
+        self.hub.on(f"HEAD /{REPO}/resolve/{COMMIT}/{WEIGHTS}",
+                    {"status": 302, "headers": {"X-Linked-Etag": f'"{"0" * 64}"', "X-Linked-Size": str(size), "Location": self.hub.cdn_url}})
+        outcome = self.pull()
+        self.assert_refused(outcome, str(size), "HF_HUB_CACHE")
+        self.assertIn("do NOT fit", outcome.err)
+        self.assertEqual(self.hub.content_requests(WEIGHTS), [])
+
+    def test_etags_that_lead_elsewhere(self):
+        for tag in ("../../../evil", "a/b", ".hidden", ""):
+            with self.subTest(tag):
+                self.hub.on(f"HEAD /{REPO}/resolve/{COMMIT}/config.json",
+                            {"status": 200, "headers": {"ETag": f'"{tag}"', "Content-Length": "13"}})
+                outcome = self.pull(REPO, "--include", "config.json")
+                self.assert_fails_cleanly(outcome)
+
+    def test_redirects_end(self):
+        where = f"GET /api/models/{REPO}/revision/main"
+        self.hub.on(where, *[{"status": 307, "headers": {"Location": where[4:]}}] * 20)
+        outcome = self.pull()
+        self.assert_fails_cleanly(outcome)
+        self.assertIn("redirects", outcome.err)
+
+    def test_redirects_to_other_protocols_are_refused(self):
+        for target in ("file:///etc/passwd", "ftp://127.0.0.1/x", "gopher://127.0.0.1/"):
+            with self.subTest(target):
+                self.hub.actions.clear()
+                self.hub.on(f"GET /api/models/{REPO}/revision/main", {"status": 302, "headers": {"Location": target}})
+                outcome = self.pull()
+                self.assert_fails_cleanly(outcome)
+                self.assertIn("http", outcome.err)
+
+
+class Token(PullCase):
+    def test_it_goes_to_the_endpoint_alone(self):
+        os.makedirs(f"{self.folder}/elsewhere")
+        for where, text in ((f"{self.folder}/token", "hf_file\n"), (f"{self.folder}/elsewhere/t", "  hf_path \n")):
+            with open(where, "w", encoding="utf-8") as f:
+                f.write(text)
+        for env, token in (({"HF_TOKEN": "hf_secret"}, "hf_secret"), ({}, "hf_file"),
+                           ({"HF_TOKEN_PATH": f"{self.folder}/elsewhere/t"}, "hf_path")):
+            with self.subTest(token):
+                self.hub.requests.clear()
+                self.assert_pulled(self.pull(**env, HF_HUB_CACHE=f"{self.folder}/{token}"))
+                seen = {server: {r.headers.get("authorization") for r in self.hub.requests if r.server == server}
+                        for server in ("hub", "cdn")}
+                self.assertEqual(seen, {"hub": {f"Bearer {token}"}, "cdn": {None}})
+
+    def test_it_can_be_left_out(self):
+        self.assert_pulled(self.pull(HF_TOKEN="hf_secret", HF_HUB_DISABLE_IMPLICIT_TOKEN="1"))
+        self.assertEqual([r for r in self.hub.requests if "authorization" in r.headers], [])
+
+    def test_one_that_would_break_the_header_is_refused(self):
+        outcome = self.pull(HF_TOKEN="hf_a\r\nHost: evil")
+        self.assert_fails_cleanly(outcome)
+        self.assertEqual(self.hub.requests, [])
+
+
+class Interrupted(PullCase):
+    SLOW = {"pause": 0.15}
+
+    def test_ctrl_c_keeps_what_is_there(self):
+        self.hub.on(f"content {WEIGHTS}", self.SLOW)
+        process = self.start("pull", REPO)
+        self.wait_until(lambda: self.unfinished() and self.hub.content_requests(WEIGHTS))
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        self.assertEqual((process.returncode, out), (130, ""), err)
+        self.assertIn("kept", err)
+        self.assert_pulled(self.pull())
+        self.assertIn("range", self.hub.content_requests(WEIGHTS)[-1].headers)
+
+    def test_two_pulls_at_once_fetch_it_once(self):
+        self.hub.on(f"content {WEIGHTS}", self.SLOW)
+        first = self.start("pull", REPO)
+        self.wait_until(lambda: self.hub.content_requests(WEIGHTS))
+        second = self.start("pull", REPO)
+        answers = [process.communicate(timeout=60) for process in (first, second)]
+        self.assertEqual([first.returncode, second.returncode], [0, 0], answers)
+        self.assertIn("waiting", answers[1][1])
+        self.assertEqual(len(self.hub.content_requests(WEIGHTS)), 1)
+        self.assert_pulled(self.pull())
+
+    def test_one_that_was_killed_leaves_no_lock(self):
+        self.hub.on(f"content {WEIGHTS}", self.SLOW)
+        process = self.start("pull", REPO)
+        self.wait_until(lambda: self.hub.content_requests(WEIGHTS))
+        process.kill()
+        process.communicate(timeout=20)
+        self.assert_pulled(self.pull())
+
+
+class DiskFull(PullCase):
+    def test_a_limit_on_file_sizes(self):
+        done = subprocess.run(["bash", "-c", 'ulimit -f 200; exec "$@"', "-", BINARY, "pull", REPO], env={**os.environ, **self.env},
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn("after 204800 of 655632 bytes", done.stderr)
+        self.assert_pulled(self.pull())
+        self.assertEqual(self.hub.content_requests(WEIGHTS)[-1].headers["range"], "bytes=204800-")
+
+    def test_a_disk_that_fills_up_meanwhile(self):
+        disk = os.path.join(self.folder, "disk")
+        os.mkdir(disk)
+        mounted = os.getuid() == 0 and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2M", "tmpfs", disk], check=False,
+                                                      stderr=subprocess.DEVNULL).returncode == 0
+        if not mounted:
+            self.skipTest("only root may mount a small tmpfs; the limit on file sizes stands in for it")
+        self.addCleanup(subprocess.run, ["umount", "-l", disk], check=False)
+        filler = os.path.join(disk, "filler")
+
+        def fill():
+            with open(filler, "wb", buffering=0) as f, contextlib.suppress(OSError):
+                while f.write(bytes(4096)):
+                    pass
+
+        self.hub.on(f"content {WEIGHTS}", {"halfway": fill, "pause": 0.05})
+        outcome = self.pull(HF_HUB_CACHE=disk)
+        self.assert_refused(outcome, "the disk is full", "pull again")
+        os.remove(filler)
+        self.assertEqual(self.pull(HF_HUB_CACHE=disk).code, 0)
+        self.assertIn("range", self.hub.content_requests(WEIGHTS)[-1].headers)
+
+
+class Models(PullCase):
+    def list(self):
+        outcome = self.qwench("models", "--json")
+        self.assertEqual(outcome.code, 0, outcome)
+        return json.loads(outcome.out)
+
+    def test_a_name_serves_as_model(self):
+        self.pull()
+        line = '{"ids": [1, 2, 3], "max_tokens": 4, "temperature": 0}\n'
+        by_path, by_name = (qwench("run", model, "--jsonl", stdin=line, env=self.env) for model in (TINY, REPO))
+        self.assertEqual((by_name.code, by_name.out), (0, by_path.out), by_name)
+        self.assertIn("Llama-Tiny |", by_name.err)
+
+    def test_a_name_that_is_not_there_says_what_to_type(self):
+        for arguments in (["run", "Some/Model", "hi"], ["inspect", "--check", "Some/Model"], ["tokenize", "-m", "Some/Model", "hi"]):
+            outcome = self.qwench(*arguments)
+            self.assert_fails_cleanly(outcome)
+            self.assertIn("qwench pull Some/Model", outcome.err)
+
+    def test_the_list(self):
+        self.assertIn("qwench pull", self.qwench("models").err)
+        self.pull()
+        self.hub.repos["Test/Tiny-GGUF"] = {"tiny-q8_0.gguf": GGUF}
+        self.pull("Test/Tiny-GGUF")
+        table = self.qwench("models").out.splitlines()
+        self.assertEqual(len(table), 3, table)
+        self.assertRegex(table[1], rf"^{REPO} +{COMMIT[:12]} +\d.* kB +safetensors \w+ +llama +0 min ago$")
+        one, two = self.list()
+        self.assertEqual((one["name"], one["commit"], one["refs"], one["format"], one["family"]),
+                         (REPO, COMMIT, ["main"], "safetensors", "llama"))
+        self.assertEqual(one["bytes"], sum(len(self.hub.repos[REPO][name]) for name in NEEDED))
+        self.assertEqual((two["name"], two["format"], two["bytes"]), ("Test/Tiny-GGUF:q8_0", "gguf", len(GGUF)))
+        self.assertEqual(self.qwench("inspect", "--check", two["name"]).code, 0)
+
+    def test_rm_asks_or_needs_yes(self):
+        self.pull()
+        outcome = self.qwench("models", "rm", REPO)
+        self.assert_fails_cleanly(outcome, code=2)
+        self.assertTrue(os.path.exists(self.repo_folder()))
+        outcome = self.qwench("models", "rm", "--yes", REPO)
+        self.assertEqual(outcome.code, 0, outcome)
+        self.assertFalse(os.path.exists(self.repo_folder()))
+        self.assertEqual(self.list(), [])
+        self.assertEqual(self.qwench("models", "rm", "--yes", REPO).code, 1)
+
+    def test_rm_of_a_revision_keeps_what_others_use(self):
+        self.pull()
+        other = os.path.join(self.repo_folder(), "snapshots", "1" * 40)
+        os.mkdir(other)
+        os.symlink(f"../../blobs/{sha256(self.hub.repos[REPO][WEIGHTS])}", os.path.join(other, WEIGHTS))
+        self.assertEqual(self.qwench("models", "rm", "--yes", f"{REPO}@main").code, 0)
+        self.assertEqual(os.listdir(os.path.join(self.repo_folder(), "blobs")), [sha256(self.hub.repos[REPO][WEIGHTS])])
+        self.assertEqual([(m["name"], m["commit"]) for m in self.list()], [(f"{REPO}@{'1' * 40}", "1" * 40)])
+        self.assertEqual(self.qwench("models", "rm", "--yes", f"{REPO}@{'1' * 40}").code, 0)
+        self.assertFalse(os.path.exists(self.repo_folder()))
+
+    def test_rm_of_one_gguf_model(self):
+        self.hub.repos["Test/Tiny-GGUF"] = {"tiny-q8_0.gguf": GGUF, "tiny-f16.gguf": GGUF + bytes(32)}
+        for choice in ("q8_0", "F16"):
+            self.assertEqual(self.pull(f"Test/Tiny-GGUF:{choice}").code, 0)
+        self.assertEqual(self.qwench("models", "rm", "-y", "Test/Tiny-GGUF:f16").code, 0)
+        self.assertEqual([m["name"] for m in self.list()], ["Test/Tiny-GGUF:q8_0"])
+        self.assertEqual(os.listdir(os.path.join(self.repo_folder("Test/Tiny-GGUF"), "blobs")), [sha256(GGUF)])
+
+    def test_links_out_of_the_cache_are_not_followed(self):
+        self.pull()
+        outside = os.path.join(self.folder, "outside")
+        os.mkdir(outside)
+        precious = os.path.join(outside, "precious.safetensors")
+        with open(precious, "w", encoding="utf-8") as f:
+            f.write("mine")
+        snapshot = os.path.join(self.repo_folder(), "snapshots", COMMIT)
+        os.symlink(precious, os.path.join(snapshot, "other.safetensors"))
+        os.symlink(outside, os.path.join(snapshot, "folder"))
+        os.symlink(outside, os.path.join(self.repo_folder(), "snapshots", "2" * 40))
+        os.symlink(outside, self.repo_folder("Test/Linked"))
+        self.assertEqual([m["bytes"] for m in self.list()], [sum(len(self.hub.repos[REPO][name]) for name in NEEDED)])
+        self.assertEqual(self.qwench("models", "rm", "--yes", "Test/Linked").code, 2)
+        self.assertEqual(self.qwench("models", "rm", "--yes", f"{REPO}@{'2' * 40}").code, 2)
+        self.assertEqual(self.qwench("models", "rm", "--yes", REPO).code, 0)
+        self.assertEqual(read(precious), b"mine")
+
+    def test_rm_leaves_alone_what_is_being_pulled(self):
+        self.hub.on(f"content {WEIGHTS}", {"pause": 0.15})
+        process = self.start("pull", REPO)
+        self.wait_until(lambda: self.hub.content_requests(WEIGHTS))
+        outcome = self.qwench("models", "rm", "--yes", REPO)
+        self.assert_fails_cleanly(outcome)
+        self.assertIn("being pulled", outcome.err)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+
+    def test_names_are_strict(self):
+        for name in ("Qwen", "../x", "a/../b", "a/b/c", "a/b@../x", "a/b:../x", "a--b/c", "-a/b", "a/b@", "a/b:", "a/b c", "/a/b", "a/."):
+            with self.subTest(name):
+                self.assertEqual(self.pull("--", name).code, 2)
+                self.assertEqual(self.qwench("models", "rm", "--yes", "--", name).code, 2)
+        self.assertEqual(self.hub.requests, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

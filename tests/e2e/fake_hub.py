@@ -73,6 +73,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if path.startswith("/api/v1/models/"):
             return self.send_modelscope_list(path[len("/api/v1/models/"):].removesuffix("/repo/files"))
+        if path.startswith("/api/models/") and "/tree/" in path:  # which huggingface_hub reads
+            return self.send_tree(path[len("/api/models/"):].partition("/tree/")[0])
         if path.startswith("/api/models/"):
             repo, _, revision = path[len("/api/models/"):].partition("/revision/")
             return self.send_list(repo, revision)
@@ -102,6 +104,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 entry["lfs"] = {"sha256": sha256(content), "size": len(content), "pointerSize": 134}
             siblings.append(entry)
         return self.send(200, json.dumps({"id": repo, "sha": COMMIT, "siblings": siblings, "private": False}).encode())
+
+    def send_tree(self, repo):
+        entries = [{"type": "file", "path": path, "size": len(content), "oid": git_sha1(content),
+                    **({"lfs": {"oid": sha256(content), "size": len(content), "pointerSize": 134}} if path.endswith(LARGE) else {})}
+                   for path, content in self.hub.repos[repo].items()]
+        return self.send(200, json.dumps(entries).encode())
 
     def send_modelscope_list(self, repo):
         if repo not in self.hub.repos:

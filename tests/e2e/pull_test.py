@@ -1,10 +1,12 @@
 """`qwench pull` and `qwench models`, against a hub on this machine that misbehaves on request (fake_hub.py)."""
 import contextlib
+import importlib.util
 import json
 import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -442,6 +444,39 @@ class DiskFull(PullCase):
         os.remove(filler)
         self.assertEqual(self.pull(HF_HUB_CACHE=disk).code, 0)
         self.assertIn("range", self.hub.content_requests(WEIGHTS)[-1].headers)
+
+
+@unittest.skipUnless(importlib.util.find_spec("huggingface_hub"), "Python's huggingface_hub is not installed")
+class WithPython(PullCase):
+    """The package whose cache this is reads what we wrote, and we read what it wrote."""
+
+    def python(self, code):
+        done = subprocess.run([sys.executable, "-c", "from huggingface_hub import *\n" + code], capture_output=True, text=True,
+                              env={**os.environ, **{k: v for k, v in self.env.items() if v}}, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.rstrip("\n")
+
+    def test_it_reads_what_we_wrote(self):
+        snapshot = self.assert_pulled(self.pull())
+        self.pull(f"{REPO}@v1")
+        self.assertEqual(self.python(f"print(snapshot_download({REPO!r}, local_files_only=True, allow_patterns=['*.json', '*.safetensors']))"),
+                         snapshot)
+        self.assertEqual(self.python(f"print(hf_hub_download({REPO!r}, 'config.json', revision='v1', local_files_only=True))"),
+                         os.path.join(snapshot, "config.json"))
+        scan = json.loads(self.python(
+            "import json; scan = scan_cache_dir(); repo, = scan.repos; revision, = repo.revisions\n"
+            "print(json.dumps([len(scan.warnings), repo.repo_id, repo.size_on_disk, revision.commit_hash, sorted(revision.refs),"
+            " sorted(f.file_name for f in revision.files)]))"))
+        size = sum(len(self.hub.repos[REPO][name]) for name in NEEDED)
+        self.assertEqual(scan, [0, REPO, size, COMMIT, ["main", "v1"], sorted(NEEDED)])
+
+    def test_we_read_what_it_wrote(self):
+        snapshot = self.python(f"print(snapshot_download({REPO!r}, allow_patterns={sorted(NEEDED)}))")
+        self.assertEqual(self.qwench("score", REPO, "--jsonl").code, 0)
+        self.hub.requests.clear()
+        self.assertEqual(self.assert_pulled(self.pull()), snapshot)
+        self.assertEqual(self.hub.content_requests(WEIGHTS), [])
+        self.assertEqual(self.qwench("models", "rm", "--yes", REPO).code, 0)
 
 
 class Models(PullCase):

@@ -19,7 +19,7 @@ struct CachedModel {
   std::filesystem::path path;     ///< what Checkpoint::open takes
   uint64_t bytes = 0;             ///< of its files, each content once
   std::string format;             ///< "safetensors", "gguf", or "none" where there are no weights
-  std::string dtype;              ///< of most weights: "bf16", "Q4_K"; empty where it cannot be told
+  std::string dtype;              ///< of most weights: "bf16", "q4_k"; empty where it cannot be told
   std::string family;             ///< "qwen3"; the same
   std::time_t last_used = 0;
 };

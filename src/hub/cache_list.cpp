@@ -94,7 +94,8 @@ void describe_gguf(CachedModel& model) {
     const GgufFile file = GgufFile::open(model.path);
     model.family = file.string("general.architecture").value_or("");
     std::map<std::string_view, size_t> bytes;
-    for (const GgufTensor& tensor : file.tensors()) bytes[tensor.type_name] += tensor.bytes.size();
+    for (const GgufTensor& tensor : file.tensors())
+      bytes[tensor.dtype ? qwench::name(*tensor.dtype) : tensor.type_name] += tensor.bytes.size();
     const auto most = std::max_element(bytes.begin(), bytes.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != bytes.end()) model.dtype = most->first;

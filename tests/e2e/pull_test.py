@@ -3,6 +3,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -477,6 +478,51 @@ class WithPython(PullCase):
         self.assertEqual(self.assert_pulled(self.pull()), snapshot)
         self.assertEqual(self.hub.content_requests(WEIGHTS), [])
         self.assertEqual(self.qwench("models", "rm", "--yes", REPO).code, 0)
+
+
+class Terminal(PullCase):
+    """What a person sees: the program's streams are a terminal."""
+
+    def talk(self, *arguments, answer=""):
+        master, slave = pty.openpty()
+        process = subprocess.Popen([BINARY, *arguments], env={**os.environ, **self.env}, stdin=slave, stdout=subprocess.PIPE,
+                                   stderr=slave, text=True)
+        os.close(slave)
+        os.write(master, answer.encode())
+        seen = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(master, 4096):
+                seen += piece
+        os.close(master)
+        out, _ = process.communicate(timeout=60)
+        return process.returncode, out, seen.decode()
+
+    def test_a_progress_line_with_speed_and_time_left(self):
+        self.hub.on(f"content {WEIGHTS}", {"pause": 0.2})
+        code, _, seen = self.talk("pull", REPO)
+        self.assertEqual(code, 0, seen)
+        self.assertRegex(seen, r"\r\d+.* kB of 656.5 kB, \d+ %, .*kB/s, 0:0\d left")
+
+    def test_a_model_that_is_not_there_is_offered(self):
+        code, out, seen = self.talk("inspect", "--check", REPO, answer="y\n")
+        self.assertEqual(code, 0, seen)
+        self.assertIn("Pull it from", seen)
+        self.assertIn("sound", out)
+
+    def test_no_is_an_answer(self):
+        code, out, seen = self.talk("inspect", "--check", REPO, answer="\n")
+        self.assertEqual((code, out), (1, ""), seen)
+        self.assertIn("qwench pull", seen)
+        self.assertEqual(self.hub.requests, [])
+
+    def test_rm_asks(self):
+        self.pull()
+        code, _, seen = self.talk("models", "rm", REPO, answer="n\n")
+        self.assertEqual(code, 1, seen)
+        self.assertIn(f"Delete {REPO} (656.6 kB)?", seen)
+        self.assertTrue(os.path.exists(self.repo_folder()))
+        self.assertEqual(self.talk("models", "rm", REPO, answer="y\n")[0], 0)
+        self.assertFalse(os.path.exists(self.repo_folder()))
 
 
 class Models(PullCase):

@@ -62,6 +62,8 @@ class Documentation(TestCase):
             environment["MODEL_PATH"] = tokenizer("qwen3")
         line = re.sub(r"^\./dev run\b", "qwench run", line).replace("git diff", "echo '+ a line'")
         line = re.sub(r"\[(-[^]]*)\]", r"\1", line)  # a synopsis: with all of its options
+        if "qwench run" in line:  # a name that was pulled
+            line = line.replace("Qwen/Qwen3-0.6B", "MODEL")
         line = MODEL_WORDS.sub('"$MODEL_PATH"', line)
         if "qwench run" in line and "MODEL_PATH" not in line:
             line = line.replace("qwench run", 'qwench run -m "$MODEL_PATH"', 1)

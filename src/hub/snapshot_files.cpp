@@ -42,6 +42,7 @@ std::vector<SnapshotFile> snapshot_files(const fs::path& root, const fs::path& s
 
 std::vector<std::string> paths_of(const std::vector<SnapshotFile>& files) {
   std::vector<std::string> paths;
+  paths.reserve(files.size());
   for (const SnapshotFile& file : files) paths.push_back(file.path);
   return paths;
 }

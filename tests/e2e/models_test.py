@@ -60,11 +60,13 @@ class Models(PullCase):
 
     def test_rm_of_a_revision_keeps_what_others_use(self):
         self.pull()
+        self.pull(f"{REPO}@refs/pr/1")
         other = os.path.join(self.repo_folder(), "snapshots", "1" * 40)
         os.mkdir(other)
         os.symlink(f"../../blobs/{sha256(self.hub.repos[REPO][WEIGHTS])}", os.path.join(other, WEIGHTS))
         self.assertEqual(self.qwench("models", "rm", "--yes", f"{REPO}@main").code, 0)
         self.assertEqual(os.listdir(os.path.join(self.repo_folder(), "blobs")), [sha256(self.hub.repos[REPO][WEIGHTS])])
+        self.assertEqual([name for _, _, names in os.walk(os.path.join(self.repo_folder(), "refs")) for name in names], [])
         self.assertEqual([(m["name"], m["commit"]) for m in self.list()], [(f"{REPO}@{'1' * 40}", "1" * 40)])
         self.assertEqual(self.qwench("models", "rm", "--yes", f"{REPO}@{'1' * 40}").code, 0)
         self.assertFalse(os.path.exists(self.repo_folder()))

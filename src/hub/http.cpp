@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <ctime>
 #include <exception>
 #include <memory>
@@ -15,6 +16,8 @@
 
 namespace qwench::hub {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr int kMaxRedirects = 10;
 constexpr size_t kMaxHeaders = 200;
@@ -83,6 +86,10 @@ struct HttpClient::Exchange {
 
   CURL* curl = nullptr;
   std::stop_token stop;
+  std::chrono::seconds patience{0};
+  Clock::time_point last_news;
+  curl_off_t received = 0;
+  bool stalled = false;
   Response response;
   bool began = false;
   std::exception_ptr failure;
@@ -136,8 +143,16 @@ struct HttpClient::Exchange {
         size * count, [&](Exchange& exchange) { exchange.take_body(std::string_view(data, size * count)); });
   }
 
-  static int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-    return static_cast<Exchange*>(self)->stop.stop_requested() ? 1 : 0;
+  // Called several times a second, also while nothing comes.
+  static int on_progress(void* self, curl_off_t, curl_off_t received, curl_off_t, curl_off_t) {
+    auto& exchange = *static_cast<Exchange*>(self);
+    const auto now = Clock::now();
+    if (received != exchange.received) {
+      exchange.received = received;
+      exchange.last_news = now;
+    }
+    exchange.stalled = now - exchange.last_news > exchange.patience;
+    return exchange.stalled || exchange.stop.stop_requested() ? 1 : 0;
   }
 
  private:
@@ -266,6 +281,10 @@ Response HttpClient::run_one(const std::string& url, Exchange& exchange) {
   exchange.curl = curl;
   exchange.stop = options_.stop;
   exchange.response = {};
+  exchange.patience = std::chrono::seconds(options_.stall_seconds);
+  exchange.last_news = Clock::now();
+  exchange.received = 0;
+  exchange.stalled = false;
   exchange.began = false;
   exchange.failure = nullptr;
 
@@ -281,8 +300,6 @@ Response HttpClient::run_one(const std::string& url, Exchange& exchange) {
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.stall_seconds));
   curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, 256L << 10);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &Exchange::on_header);
@@ -307,7 +324,8 @@ Response HttpClient::run_one(const std::string& url, Exchange& exchange) {
   std::string why = printable(*reason != '\0' ? reason : curl_easy_strerror(code));
   why = why.substr(1, why.size() - 2);  // without the quotes
   if (is_final(code)) throw Error(ErrorKind::io, fmt::format("{}: {}", origin_of(url), why));
-  exchange.response.broken = why;
+  exchange.response.broken =
+      exchange.stalled ? fmt::format("nothing came for {} s", options_.stall_seconds) : why;
   exchange.response.unreachable = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT ||
                                   code == CURLE_COULDNT_RESOLVE_PROXY;
   return std::move(exchange.response);

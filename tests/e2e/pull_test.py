@@ -164,7 +164,7 @@ class Trouble(PullCase):
         self.assertEqual(ranges, [None, "bytes=100000-", "bytes=300000-", "bytes=300000-"])
 
     def test_a_stalled_transfer_goes_on(self):
-        self.hub.on(f"content {WEIGHTS}", {"cut": 100_000, "hang": 8})
+        self.hub.on(f"content {WEIGHTS}", {"cut": 100_000, "hang": 5})
         outcome = self.pull(HF_HUB_DOWNLOAD_TIMEOUT="1")
         self.assert_pulled(outcome)
         self.assertEqual(self.hub.content_requests(WEIGHTS)[-1].headers["range"], "bytes=100000-")

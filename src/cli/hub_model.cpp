@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <mutex>
 
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
@@ -19,7 +20,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What a pull says on stderr.
+/// What a pull says on stderr. Its threads may all speak.
 class Display {
  public:
   explicit Display(std::string model, bool quiet)
@@ -44,6 +45,7 @@ class Display {
   }
 
   void progress(const hub::PullProgress& progress) {
+    const std::lock_guard guard(mutex_);
     if (!live_ || now() - shown_at_ < 0.2) return;
     shown_at_ = now();
     shown_ = true;
@@ -54,21 +56,23 @@ class Display {
 
   void say(const std::string& text) {
     if (quiet_) return;
+    const std::lock_guard guard(mutex_);
     clear();
     print_error(text);
   }
 
+ private:
   void clear() {
     if (shown_) std::fputs("\r\x1b[K", stderr);
     shown_ = false;
   }
 
- private:
   std::string model_;
   bool quiet_;
   bool live_;
   bool shown_ = false;
   double shown_at_ = 0;
+  std::mutex mutex_;
   TransferLine line_;
 };
 

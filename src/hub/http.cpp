@@ -85,6 +85,7 @@ struct HttpClient::Exchange {
   BodySink* sink = nullptr;
 
   CURL* curl = nullptr;
+  std::string origin;
   std::stop_token stop;
   std::chrono::seconds patience{0};
   Clock::time_point last_news;
@@ -125,8 +126,9 @@ struct HttpClient::Exchange {
       sink->write(bytes);
     } else if (sink == nullptr) {
       if (response.body.size() + bytes.size() > limit) {
-        throw Error(ErrorKind::malformed,
-                    fmt::format("the answer has more than the {} bytes that are read of it", limit));
+        throw Error(
+            ErrorKind::malformed,
+            fmt::format("{}: the answer has more than the {} bytes that are read of it", origin, limit));
       }
       response.body += bytes;
     }
@@ -279,6 +281,7 @@ Response HttpClient::run_one(const std::string& url, Exchange& exchange) {
   CURL* curl = static_cast<CURL*>(curl_);
   curl_easy_reset(curl);  // keeps the connections
   exchange.curl = curl;
+  exchange.origin = origin_of(url);
   exchange.stop = options_.stop;
   exchange.response = {};
   exchange.patience = std::chrono::seconds(options_.stall_seconds);
@@ -290,7 +293,7 @@ Response HttpClient::run_one(const std::string& url, Exchange& exchange) {
 
   HeaderList headers;
   add(headers, "Accept-Encoding: identity");  // ranges and checksums are of the file as it is
-  if (may_see_token(origin_of(url))) add(headers, "Authorization: Bearer " + options_.token);
+  if (may_see_token(exchange.origin)) add(headers, "Authorization: Bearer " + options_.token);
 
   char reason[CURL_ERROR_SIZE] = "";
   curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
@@ -323,7 +326,7 @@ Response HttpClient::run_one(const std::string& url, Exchange& exchange) {
   }
   std::string why = printable(*reason != '\0' ? reason : curl_easy_strerror(code));
   why = why.substr(1, why.size() - 2);  // without the quotes
-  if (is_final(code)) throw Error(ErrorKind::io, fmt::format("{}: {}", origin_of(url), why));
+  if (is_final(code)) throw Error(ErrorKind::io, fmt::format("{}: {}", exchange.origin, why));
   exchange.response.broken =
       exchange.stalled ? fmt::format("nothing came for {} s", options_.stall_seconds) : why;
   exchange.response.unreachable = code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_CONNECT ||

@@ -188,7 +188,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class FakeHub:
     """repos: {"Org/Name": {path: bytes}}; requests: all that came. Use as a context manager."""
 
-    def __init__(self, repos):
+    def __init__(self, repos, tls=None):
         self.repos = repos
         self.revisions = {"main", "v1", COMMIT, "refs/pr/1"}
         self.requests = []
@@ -199,8 +199,10 @@ class FakeHub:
             server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
             server.name, server.hub, server.daemon_threads = name, self, True
             server.handle_error = lambda *_: None
+            if tls:
+                server.socket = tls.wrap_socket(server.socket, server_side=True)
             self.servers.append(server)
-        self.url, self.cdn_url = (f"http://127.0.0.1:{server.server_address[1]}" for server in self.servers)
+        self.url, self.cdn_url = (f"{'https' if tls else 'http'}://127.0.0.1:{server.server_address[1]}" for server in self.servers)
 
     def __enter__(self):
         for server in self.servers:

@@ -4,11 +4,12 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import time
 import unittest
 
-from fake_hub import COMMIT, etag, git_sha1, sha256
+from fake_hub import COMMIT, FakeHub, etag, git_sha1, sha256
 from hub_case import GGUF, NEEDED, REPO, SHARDED, WEIGHTS, PullCase, read
 from support import BINARY
 
@@ -276,6 +277,20 @@ class Trouble(PullCase):
                 outcome = self.pull()
                 self.assert_fails_cleanly(outcome)
                 self.assertIn("http", outcome.err)
+
+
+class Certificates(PullCase):
+    def test_a_server_that_cannot_prove_its_name_is_refused(self):
+        certificate = os.path.join(self.folder, "certificate.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
+                        "-keyout", certificate + ".key", "-out", certificate], check=True, capture_output=True)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, certificate + ".key")
+        with FakeHub({REPO: self.hub.repos[REPO]}, context) as hub:
+            outcome = self.pull(HF_ENDPOINT=hub.url, HF_TOKEN="hf_secret")
+            self.assert_fails_cleanly(outcome)
+            self.assertIn("certificate", outcome.err)
+            self.assertEqual(hub.requests, [])
 
 
 class Token(PullCase):

@@ -43,7 +43,7 @@ std::optional<ModelName> parse_model_name(std::string_view text) {
   ModelName model;
   if (const size_t at = text.find('@'); at != std::string_view::npos) {
     model.revision = text.substr(at + 1);
-    if (!is_safe_path(model.revision)) return std::nullopt;
+    if (!is_safe_path(model.revision) || model.revision.find(':') != std::string::npos) return std::nullopt;
     text = text.substr(0, at);
   }
   if (const size_t colon = text.find(':'); colon != std::string_view::npos) {

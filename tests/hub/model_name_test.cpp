@@ -20,10 +20,10 @@ TEST(ModelName, IsPrintedAsItIsTyped) {
 }
 
 TEST(ModelName, CannotLeaveTheCache) {
-  for (const char* text : {"",         "/",     "a",        "a/",     "/b",          "a/b/c",  "../b",
-                           "a/..",     "./b",   "a/.b",     "a/b.",   "a--b/c",      "a/b--c", "a/b..c",
-                           "a b/c",    "a/b\n", "a/b@",     "a/b@..", "a/b@../../x", "a/b@/x", "a/b@x//y",
-                           "a/b@x\\y", "a/b:",  "a/b:../x", "a/b:x/", "\xC3\xA4/b"})
+  for (const char* text : {"",         "/",        "a",    "a/",       "/b",          "a/b/c",       "../b",
+                           "a/..",     "./b",      "a/.b", "a/b.",     "a--b/c",      "a/b--c",      "a/b..c",
+                           "a b/c",    "a/b\n",    "a/b@", "a/b@..",   "a/b@main:Q4", "a/b@../../x", "a/b@/x",
+                           "a/b@x//y", "a/b@x\\y", "a/b:", "a/b:../x", "a/b:x/",      "\xC3\xA4/b"})
     EXPECT_EQ(parse_model_name(text), std::nullopt) << text;
   EXPECT_EQ(parse_model_name(std::string(97, 'a') + "/b"), std::nullopt);
   EXPECT_EQ(parse_model_name(std::string("a/b\0c", 5)), std::nullopt);

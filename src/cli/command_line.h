@@ -44,6 +44,8 @@ int verify_command(const Arguments& arguments);
 int trace_command(const Arguments& arguments);
 int perplexity_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
+int pull_command(const Arguments& arguments);
+int models_command(const Arguments& arguments);
 
 /// One option or flag of a command. What is set returns the option, to set more.
 class Option {

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/command_line.h"
+#include "cli/hub_model.h"
 #include "cli/inspect.h"
 #include "cli/inspect_views.h"
 #include "cli/interrupt.h"
@@ -192,6 +193,8 @@ int inspect_command(const Arguments& arguments) {
   const bool views = options.structure || options.tensors || options.largest || options.stats;
   if (options.check + options.diff + views > 1)
     throw UsageError("--check, --diff and the views of one model exclude each other");
+  options.path = find_model(options.path).string();
+  if (options.diff) options.other = find_model(options.other).string();
   if (options.check) return run_check(options);
   return options.diff ? run_diff(options) : run_views(options);
 }

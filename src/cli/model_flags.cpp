@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
+#include "cli/hub_model.h"
 #include "cli/terminal.h"
 #include "cli/user_folders.h"
 #include "core/log.h"
@@ -58,20 +59,11 @@ DType parse_dtype(const std::string& flag, const std::string& text) {
   return *dtype;
 }
 
-std::filesystem::path existing_model(const std::string& named) {
-  const std::filesystem::path path = named;
-  if (!is_there(path)) {
-    throw Error(
-        ErrorKind::not_found,
-        fmt::format("there is no model at {}; name a checkpoint folder or a .gguf file", path.string()));
-  }
-  return path;
-}
-
 void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
   fallback_ = fallback;
-  const std::string help = loads ? "checkpoint folder or .gguf file"
-                                 : "checkpoint folder, folder with tokenizer.json, or .gguf file";
+  const std::string help = loads ? "checkpoint folder, .gguf file, or name of a pulled model"
+                                 : "checkpoint folder, folder with tokenizer.json, .gguf file, or name of a "
+                                   "pulled model";
   positional_option_ = line.add_option("MODEL", positional_, help).value_name("");
   line.add_option("-m,--model", named_, "the same, by flag").value_name("MODEL");
   if (loads) {
@@ -139,7 +131,7 @@ void ModelFlags::finish(TextSource* text, bool ids) {
   if (!is_there(path_) && text != nullptr && named_.empty() && positional && !text->given() && !ids &&
       looks_like_text(positional_))
     fail_no_model(positional_, fallback_);
-  path_ = existing_model(path_.string());
+  path_ = find_model(path_);
   if (verbose_) set_log_level(LogLevel::detail);
 }
 

@@ -58,9 +58,6 @@ class ModelFlags {
 /// f32, f16 or bf16. Throws UsageError that names the flag.
 DType parse_dtype(const std::string& flag, const std::string& text);
 
-/// The path, where something is there. Throws Error (not_found).
-std::filesystem::path existing_model(const std::string& named);
-
 /// "qwench: Qwen3-0.6B | qwen3, 596 M parameters | bf16 | CPU (AVX2), 8 threads | context 40960"
 std::string banner(const ModelInfo& info);
 

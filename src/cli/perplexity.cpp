@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cli/command_line.h"
+#include "cli/hub_model.h"
 #include "cli/jsonl.h"
 #include "cli/model_flags.h"
 #include "cli/subject_flags.h"
@@ -159,8 +160,8 @@ int compare_command(const Arguments& arguments) {
   if (!dtype_b.empty()) options_b.dtype = parse_dtype("--dtype-b", dtype_b);
   if (!kv_a.empty()) options_a.kv_dtype = parse_dtype("--kv-dtype-a", kv_a);
   if (!kv_b.empty()) options_b.kv_dtype = parse_dtype("--kv-dtype-b", kv_b);
-  const std::filesystem::path path_a = existing_model(name_a);
-  const std::filesystem::path path_b = existing_model(name_b);
+  const std::filesystem::path path_a = find_model(name_a);
+  const std::filesystem::path path_b = find_model(name_b);
 
   const auto checkpoint_a = Checkpoint::open(path_a);
   const auto checkpoint_b = Checkpoint::open(path_b);

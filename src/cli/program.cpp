@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "cli/command_line.h"
+#include "cli/interrupt.h"
 #include "cli/suggestion.h"
 #include "cli/terminal.h"
+#include "hub/http.h"
 #include "qwench/error.h"
 
 namespace qwench::cli {
@@ -29,6 +31,8 @@ constexpr Command kCommands[] = {
     {"trace", "what one pass computes and how long each step takes", trace_command},
     {"perplexity", "how well a model predicts a text", perplexity_command},
     {"compare", "how far two models' predictions lie apart", compare_command},
+    {"pull", "fetch a model from a hub", pull_command},
+    {"models", "list or delete the models that were fetched", models_command},
 };
 
 std::string program_help() {
@@ -100,6 +104,9 @@ int run_program(const Arguments& arguments) {
   } catch (const Error& error) {
     print_error(error.what());
     code = error.kind() == ErrorKind::invalid_argument ? 2 : 1;
+  } catch (const hub::Stopped&) {
+    print_error("stopped; what has been fetched is kept, and qwench pull goes on from there");
+    code = kInterruptedExitCode;
   } catch (const std::bad_alloc&) {
     print_error("the memory there is does not suffice; try a shorter context (-c) or a smaller model");
   } catch (const std::exception& error) {

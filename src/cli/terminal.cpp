@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 
@@ -73,6 +74,14 @@ void print_error(std::string_view message) {
   std::fflush(stdout);
   const std::string line = fmt::format("qwench: {}\n", printable(message));
   std::fputs(line.c_str(), stderr);
+}
+
+bool agrees(std::string_view question) {
+  std::fputs(fmt::format("{} [y/N] ", printable(question)).c_str(), stderr);
+  std::fflush(stderr);
+  std::array<char, 64> answer{};
+  return std::fgets(answer.data(), static_cast<int>(answer.size()), stdin) != nullptr &&
+         (answer[0] == 'y' || answer[0] == 'Y');
 }
 
 void print(std::string_view text) {

@@ -28,6 +28,9 @@ std::string harmless(std::string_view text);
 /// "qwench: ..." on stderr, in one line.
 void print_error(std::string_view message);
 
+/// Asks on stderr and reads the answer from stdin: true for y or Y.
+bool agrees(std::string_view question);
+
 /// Writes to stdout and flushes it.
 void print(std::string_view text);
 

@@ -16,6 +16,7 @@
 #include "engine/sampler.h"
 #include "engine/sampling_options.h"
 #include "engine/scheduler.h"
+#include "hub/cache.h"
 #include "model/block_pool.h"
 #include "model/decoder.h"
 #include "model/memory_plan.h"
@@ -151,8 +152,11 @@ void Engine::Impl::describe(const std::filesystem::path& path) {
   info_.path = path;
   const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
   info_.name = (absolute.has_filename() ? absolute : absolute.parent_path()).stem().string();
-  if (!checkpoint_->gguf())
-    info_.name = (absolute.has_filename() ? absolute : absolute.parent_path()).filename().string();
+  if (!checkpoint_->gguf()) {
+    const std::filesystem::path folder = absolute.has_filename() ? absolute : absolute.parent_path();
+    const std::string pulled = hub::name_of_snapshot(folder);
+    info_.name = pulled.empty() ? folder.filename().string() : pulled;
+  }
   info_.family = config.family;
   info_.format = checkpoint_->format();
   info_.weight_type = name(weights.main_type);

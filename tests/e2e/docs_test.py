@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
+from fake_hub import FakeHub
 from support import BINARY, ROOT, SANITIZED, SMOLLM2, TestCase, fetched, tokenizer
 
 TOUR = "docs/tour.md"  # a walk with one model, whose output is compared
@@ -24,6 +25,16 @@ MODEL_WORDS = re.compile(r"\bMODEL\b|~/models/[\w.-]+|~/huggingface/[\w.-]+|\bmo
 def read(page):
     with open(os.path.join(ROOT, page), encoding="utf-8") as f:
         return f.read()
+
+
+def models_on_the_hub():
+    """Small models under the names that the pages pull."""
+    def content(*parts):
+        with open(os.path.join(ROOT, "tests", "data", *parts), "rb") as f:
+            return f.read()
+    folder = {name: content("models", "llama-tiny", name) for name in ("config.json", "model.safetensors")}
+    return {"Qwen/Qwen3-0.6B": folder,
+            "Qwen/Qwen2.5-Coder-0.5B-Instruct-GGUF": {"coder-q4_k_m.gguf": content("malformed", "gguf", "ok.gguf"), "coder-f16.gguf": b""}}
 
 
 def commands(text):
@@ -46,11 +57,14 @@ def commands(text):
 class Documentation(TestCase):
     def run_line(self, line, folder, page):
         environment = {**os.environ, "PATH": os.path.dirname(BINARY) + os.pathsep + os.environ["PATH"],
-                       "MODEL_PATH": fetched(SMOLLM2)}
+                       "MODEL_PATH": fetched(SMOLLM2), "HF_HUB_CACHE": os.path.join(folder, "hub"), "HF_ENDPOINT": self.hub.url,
+                       "MODELSCOPE_ENDPOINT": self.hub.url, "HF_HUB_OFFLINE": "", "NO_PROXY": "*"}
         if "qwench tokenize" in line and page != TOUR:
             environment["MODEL_PATH"] = tokenizer("qwen3")
         line = re.sub(r"^\./dev run\b", "qwench run", line).replace("git diff", "echo '+ a line'")
         line = re.sub(r"\[(-[^]]*)\]", r"\1", line)  # a synopsis: with all of its options
+        if "qwench run" in line:  # a name that was pulled
+            line = line.replace("Qwen/Qwen3-0.6B", "MODEL")
         line = MODEL_WORDS.sub('"$MODEL_PATH"', line)
         if "qwench run" in line and "MODEL_PATH" not in line:
             line = line.replace("qwench run", 'qwench run -m "$MODEL_PATH"', 1)
@@ -88,7 +102,7 @@ class Documentation(TestCase):
     @unittest.skipIf(SANITIZED, "the plain build runs the same lines")
     def test_every_command_works(self):
         count = 0
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, FakeHub(models_on_the_hub()) as self.hub:
             for name, content in (("chapter.txt", "Call me Ishmael. Some years ago, never mind how long.\n"),
                                   ("my.jinja", "{{ messages[0].content }}"),
                                   ("requests.jsonl", '{"messages": [{"role": "user", "content": "Hi"}]}\n')):

@@ -8,9 +8,9 @@ import unittest
 
 from support import BINARY, DATA, ROOT, SMOLLM2, TestCase, fetched, jsonl, qwench
 
-COMMANDS = ("run", "chat", "tokenize", "template", "score", "bench", "inspect", "verify", "trace", "perplexity",
+COMMANDS = ("run", "chat", "tokenize", "template", "score", "bench", "inspect", "plan", "pull", "models", "verify", "trace", "perplexity",
             "compare")
-DEV_COMMANDS = ("deps", "build", "run", "test", "bench", "lint", "fmt", "fetch-models")
+DEV_COMMANDS = ("deps", "build", "run", "test", "bench", "fuzz", "lint", "fmt", "fetch-models")
 
 
 TINY = os.path.join(DATA, "models", "qwen3-tiny-f32")

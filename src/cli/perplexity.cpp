@@ -95,6 +95,7 @@ int perplexity_command(const Arguments& arguments) {
   const Window window = window_of(flags, checkpoint->config().max_position, ids.size());
   const SubjectOptions options = sized(subject_options(model.options()), window);
   const auto subject = load_subject(checkpoint, options);
+  subject->check_vocabulary(ids);
   std::fputs((banner(*subject, model.path(), options) + "\n").c_str(), stderr);
 
   StatusLine status;
@@ -179,6 +180,8 @@ int compare_command(const Arguments& arguments) {
   options_b = sized(options_b, window);
   const auto a = load_subject(checkpoint_a, options_a);
   const auto b = load_subject(checkpoint_b, options_b);
+  check_comparable(*a, *b);
+  a->check_vocabulary(ids);
   std::fputs((banner(*a, path_a, options_a) + "\n" + banner(*b, path_b, options_b) + "\n").c_str(), stderr);
 
   StatusLine status;

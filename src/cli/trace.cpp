@@ -167,6 +167,7 @@ int trace_command(const Arguments& arguments) {
     };
   }
   const auto subject = load_subject(checkpoint, set_up);
+  subject->check(ids);
   std::fputs((banner(*subject, model.path(), set_up) + "\n").c_str(), stderr);
 
   if (!options.attention.empty()) {

@@ -44,6 +44,7 @@ std::string as_table(const ReferenceReport& report) {
         fmt::format("{:<{}}  {:>7}  {:>9.2e}  {:>9.2e}  {:>12.9f}  {:>9.2e}  {}\n", row.name, width,
                     d.tensors(), d.max_abs(), d.relative(), d.cosine(), d.tolerance(), divergence_place(d));
   }
+  if (report.rows.empty()) table = "no tensors were recorded: states and logits are not compared\n";
   int tokens = 0;
   int equal = 0;
   for (size_t i = 0; i < report.greedy.size(); ++i) {

@@ -80,14 +80,18 @@ Perplexity measure_perplexity(Subject& subject, std::span<const TokenId> ids, in
   return result;
 }
 
-Divergence::Summary compare_models(Subject& a, Subject& b, std::span<const TokenId> ids, int64_t context,
-                                   int64_t stride,
-                                   const std::function<void(const Divergence&, double)>& progress) {
+void check_comparable(const Subject& a, const Subject& b) {
   if (a.vocab() != b.vocab()) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("the models have vocabularies of {} and {} ids and cannot be compared", a.vocab(),
                             b.vocab()));
   }
+}
+
+Divergence::Summary compare_models(Subject& a, Subject& b, std::span<const TokenId> ids, int64_t context,
+                                   int64_t stride,
+                                   const std::function<void(const Divergence&, double)>& progress) {
+  check_comparable(a, b);
   Divergence divergence;
   std::vector<float> rows_a;  // [slice, vocab]
   std::vector<float> rows_b;

@@ -38,6 +38,9 @@ struct Perplexity {
 Perplexity measure_perplexity(Subject& subject, std::span<const TokenId> ids, int64_t context, int64_t stride,
                               const std::function<void(const Perplexity&, double share)>& progress = {});
 
+/// Throws Error (invalid_argument) where the vocabularies differ in size.
+void check_comparable(const Subject& a, const Subject& b);
+
 /// The next-token distributions of two models on the same ids, window by window as above. Throws Error:
 /// invalid_argument also where the vocabularies differ in size.
 Divergence::Summary compare_models(Subject& a, Subject& b, std::span<const TokenId> ids, int64_t context,

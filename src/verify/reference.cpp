@@ -140,6 +140,8 @@ void Reference::read_json() {
 }
 
 void Reference::read_tensors(const fs::path& file) {
+  std::error_code error;
+  if (!fs::exists(file, error)) return;  // token ids and perplexity alone
   file_ = MappedFile::open(file);
   for (SafetensorsEntry& entry : parse_safetensors(file_->bytes(), file.string())) {
     if (!entry.dtype) {

@@ -37,9 +37,9 @@ struct ReferenceTimings {
   double prefill_seconds = 0;        ///< of one forward pass over the prompt
 };
 
-/// Values recorded from the official implementation, in the format of docs/verify.md: a JSON file and a
-/// safetensors file of the same name beside it. Immutable; every number in it is checked against the others
-/// when it is opened.
+/// Values recorded from the official implementation, in the format of docs/verify.md: a JSON file and,
+/// unless token ids and perplexity are all there is, a safetensors file of the same name beside it.
+/// Immutable; every number in it is checked against the others when it is opened.
 class Reference {
  public:
   struct Tensor {

@@ -152,17 +152,19 @@ ReferenceReport check_reference(Subject& subject, const Reference& reference,
     comparison.compare_prompt(static_cast<int>(i), reference.prompts()[i]);
   report.rows = comparison.rows();
   report.not_compared = comparison.not_compared();
-  if (report.rows.empty()) {
+  const bool greedy = std::any_of(reference.prompts().begin(), reference.prompts().end(),
+                                  [](const ReferencePrompt& prompt) { return !prompt.greedy.empty(); });
+  if (report.rows.empty() && !greedy && !reference.perplexity()) {
     throw Error(
         ErrorKind::malformed,
-        fmt::format("{}: nothing in this reference can be compared; expected tensors such as p0.logits "
-                    "or p0.hidden.0",
+        fmt::format("{}: nothing in this reference can be compared; expected tensors such as p0.logits or "
+                    "p0.hidden.0, greedy tokens or perplexity",
                     reference.path().string()));
   }
   // Both logits of a tie may be off by the tolerance, in opposite directions.
-  double tie = 0;
+  double tie = 2 * tolerances.scale * tolerances.logits.absolute;
   for (const ReferenceRow& row : report.rows) {
-    if (row.name == "lm_head") tie = 2 * row.difference.tolerance();
+    if (row.name == "lm_head") tie = std::max(tie, 2 * row.difference.tolerance());
   }
   for (const ReferencePrompt& prompt : reference.prompts())
     report.greedy.push_back(compare_greedy(subject, prompt, tie));
@@ -204,7 +206,8 @@ std::string ReferenceReport::verdict() const {
   }
   int tensors = 0;
   for (const ReferenceRow& row : rows) tensors += row.difference.tensors();
-  return fmt::format("equals the reference within tolerance: {} tensors, {} greedy tokens{}", tensors, tokens,
+  return fmt::format("equals the reference within tolerance: {}, {} greedy tokens{}",
+                     tensors > 0 ? fmt::format("{} tensors", tensors) : "no tensors recorded", tokens,
                      perplexity ? ", perplexity" : "");
 }
 

@@ -72,6 +72,10 @@ void Subject::check(std::span<const TokenId> ids) const {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("there are {} tokens, but room for {}", ids.size(), positions_));
   }
+  check_vocabulary(ids);
+}
+
+void Subject::check_vocabulary(std::span<const TokenId> ids) const {
   for (const TokenId id : ids) {
     if (id < 0 || id >= config().vocab_size) {
       throw Error(ErrorKind::invalid_argument,

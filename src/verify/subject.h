@@ -50,6 +50,8 @@ class Subject {
 
   /// Throws Error (invalid_argument) where an id is not in the vocabulary or there are more than positions().
   void check(std::span<const TokenId> ids) const;
+  /// Throws Error (invalid_argument) where an id is not in the vocabulary, however many there are.
+  void check_vocabulary(std::span<const TokenId> ids) const;
 
   /// One pass; at most decoder().max_tokens() rows. The logits asked for can be read by logits().
   void forward(std::span<const SequenceInput> inputs) { decoder_->forward(inputs, *cache_); }

@@ -6,7 +6,7 @@ import os
 import sys
 import unittest
 
-from support import CACHE, CODER, ROOT, SMOLLM2, TestCase, fetched, jsonl, read_json, tokenizer
+from support import CACHE, CODER, DATA, ROOT, SMOLLM2, TestCase, fetched, jsonl, qwench, read_json, tokenizer
 
 sys.path.insert(0, os.path.join(ROOT, "tools"))
 import gguf_to_hf  # noqa: E402
@@ -76,6 +76,18 @@ class Real(TestCase):
     def test_coder_from_a_folder_in_shards(self):
         self.compare(folder_of(fetched(CODER), "qwen2.5", 600_000_000), read_json("real", "qwen2.5-coder-0.5b.json"),
                      "qwen2.5-coder-0.5b, sharded folder")
+
+
+class Examined(TestCase):
+    def test_verify_finds_both_models_equal_to_the_reference(self):
+        for model, name in ((SMOLLM2, "smollm2-135m"), (CODER, "qwen2.5-coder-0.5b")):
+            with self.subTest(name):
+                outcome = qwench("verify", fetched(model), "--reference", os.path.join(DATA, "real", name + ".json"), "--json")
+                self.assertEqual(outcome.code, 0, outcome)
+                report, = outcome.lines()
+                wanted = [len(prompt["greedy"]) for prompt in read_json("real", name + ".json")["prompts"]]
+                self.assertEqual([prompt["equal"] for prompt in report["greedy"]], wanted)
+                self.assertTrue(report["perplexity"]["ok"], report)
 
 
 class Chat(TestCase):

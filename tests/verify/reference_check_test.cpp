@@ -133,6 +133,16 @@ TEST(ReferenceCheck, AnotherPerplexityIsADifference) {
   EXPECT_THAT(report.verdict(), HasSubstr("mean negative log-likelihood"));
 }
 
+TEST(ReferenceCheck, WithoutTensorsTokensAndPerplexityAreCompared) {
+  const test::ScratchFolder scratch;
+  const auto folder = test::changed_reference(scratch, GoldenModel("llama-tiny"), "", 0, 0);
+  std::filesystem::remove(folder / "reference.safetensors");
+  const ReferenceReport report = check("llama-tiny", folder);
+  EXPECT_TRUE(report.ok());
+  EXPECT_TRUE(report.rows.empty());
+  EXPECT_THAT(report.verdict(), HasSubstr("no tensors recorded, 160 greedy tokens, perplexity"));
+}
+
 TEST(ReferenceCheck, TheReferenceOfAnotherModelIsRefused) {
   EXPECT_THAT(message_of([] { check("qwen3-tiny-f32", GoldenModel("qwen2-tiny-f16").folder()); }),
               testing::AnyOf(HasSubstr("another model"), HasSubstr("not in the vocabulary")));

@@ -16,7 +16,7 @@ namespace {
 // only as far as a batch uses them.
 constexpr int kMinLogitRows = 64;
 // Measured: the program with its libraries and two threads, before a model is loaded.
-constexpr uint64_t kProgram = 10'000'000;
+constexpr uint64_t kProgram = 16'000'000;
 // Measured: what a tokenizer keeps, for each byte of the tables it is read from.
 constexpr double kTextPerJsonByte = 1.6;
 constexpr double kTextPerGgufByte = 3.0;

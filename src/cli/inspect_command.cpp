@@ -62,6 +62,7 @@ std::vector<const ListedTensor*> largest(const Listing& listing, int count) {
 std::vector<std::optional<TensorStats>> stats_of(const std::vector<const ListedTensor*>& tensors,
                                                  const Interrupt& interrupt) {
   std::vector<ListedTensor> list;
+  list.reserve(tensors.size());
   for (const ListedTensor* tensor : tensors) list.push_back(*tensor);
   ThreadPool pool;
   ProgressLine progress;

@@ -174,6 +174,7 @@ int trace_command(const Arguments& arguments) {
     const AttentionMap map =
         attention_map(*subject, ids, options.layer.value_or(0), options.head.value_or(0));
     std::vector<std::string> labels;
+    labels.reserve(ids.size());
     for (const TokenId id : ids) labels.push_back(token_text(text, id));
     write_file(options.attention,
                attention_svg(map, labels,

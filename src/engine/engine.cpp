@@ -107,7 +107,8 @@ class Engine::Impl {
                   fmt::format("the prompt has {}, but the context holds {} with at least one to answer in{}",
                               tokens(request.ids.size()), info_.context, what_to_shorten("prompt")));
     }
-    Sampler(request.sampling.over(generation_.defaults).resolve(), generation_.vocabulary, {});
+    [[maybe_unused]] const Sampler accepted(request.sampling.over(generation_.defaults).resolve(),
+                                            generation_.vocabulary, {});
     qwench::check(request.stop);
     if (!request.stop.stop.empty() && text_.tokenizer() == nullptr) {
       throw Error(ErrorKind::invalid_argument,

@@ -24,6 +24,7 @@ struct ModelPlan {
   int batch = 0;      ///< sequences of full length that the cache holds at once, at most max_batch
   MemoryPlan memory;  ///< what the engine reserves
 
+  bool quantized = false;  ///< some matrix is kept in a quantized type
   int64_t parameters = 0;
   uint64_t bytes_per_token = 0;  ///< weights read for one token
   int64_t macs_per_token = 0;    ///< multiplications by weights, the head's left out

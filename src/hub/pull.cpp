@@ -177,7 +177,8 @@ class Pull {
 
   std::unique_ptr<Preview> preview_of(const PullPlan& plan) {
     std::unique_ptr<Preview> preview;
-    if (!plan.needs_download() || plan.weight_bytes < kWorthPreview) return preview;
+    if (!plan.needs_download() || plan.missing > plan.disk_free || plan.weight_bytes < kWorthPreview)
+      return preview;
     workers_.run(
         1,
         [&](HttpClient& client, const std::stop_token&, size_t) {

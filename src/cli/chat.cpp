@@ -154,6 +154,7 @@ int chat_command(const Arguments& arguments) {
                    "  qwench chat model.gguf --no-think --load talk.json\n");
   ChatOptions options;
   options.model.add_to(line, ModelFlags::Default::search, true);
+  options.model.add_speculation_to(line);
   line.add_option("--system", options.system, "the system message").value_name("TEXT");
   line.add_option("--load", options.load, "go on with a conversation that /save wrote").value_name("FILE");
   line.add_flag("--hide-thinking", options.hide_thinking, "do not show reasoning (<think> blocks)");

@@ -24,15 +24,29 @@ class ChatTemplates;
 class Tokenizer;
 struct ChatTemplateInput;
 
+/// Speculative decoding by prompt lookup (Saxena 2023,
+/// https://github.com/apoorvumang/prompt-lookup-decoding): what followed the last tokens where they stood
+/// before is guessed to follow again, and all guesses are checked in one pass. Changes no token of an answer;
+/// faster where answers repeat their prompts or themselves.
+struct Speculation {
+  int draft_tokens = 0;  ///< guessed at a time, at most; 0: off
+  int min_match = 2;     ///< tokens that must have stood there before, at least 1
+  int max_match = 4;     ///< the longest match looked for
+};
+
 /// How a model is loaded.
 struct EngineOptions {
   std::optional<DType> dtype;   ///< keep matrices as f32, bf16 or f16; as they are stored when absent
   DType kv_dtype = DType::f32;  ///< cells of the KV cache: f32, f16 or bf16
   int threads = 0;              ///< 0: the cores this process may use; no more than 8 or the cores work
-  int context = 0;     ///< positions a sequence may have; 0: the model's own limit, or what fits memory
-  int max_batch = 64;  ///< completions that run at once; others wait
-  int max_batch_tokens = 512;            ///< rows of one forward pass
-  int max_queue = 1024;                  ///< completions that may wait beside those that run, for submit()
+  int context = 0;           ///< positions a sequence may have; 0: the model's own limit, or what fits memory
+  int max_batch = 0;         ///< completions that run at once, others wait; 0: up to 64, as memory allows
+  int max_batch_tokens = 0;  ///< rows of one forward pass; 0: up to 512, as memory allows
+  /// Positions that the KV cache holds in all, at least what one sequence may have; 0: what max_batch
+  /// sequences need, or what memory allows.
+  int64_t cache_tokens = 0;
+  int max_queue = 1024;  ///< completions that may wait beside those that run, for submit()
+  Speculation speculation;
   std::function<void(double)> progress;  ///< called while loading with the share done, 0 to 1
 };
 

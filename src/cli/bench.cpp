@@ -14,7 +14,7 @@
 namespace qwench::cli {
 namespace {
 
-struct Options {
+struct BenchOptions {
   int prompt = 512;
   int decode = 64;
   int depth = 128;
@@ -30,13 +30,13 @@ struct Given {
   bool depth = false;
 };
 
-struct Row {
+struct BenchRow {
   std::string test;
   double tokens_per_second;
   double bytes_per_second;  // of weights and cache read
 };
 
-Row measure_prefill(Engine& engine, const Options& options) {
+BenchRow measure_prefill(Engine& engine, const BenchOptions& options) {
   double best = 0;
   for (int i = 0; i < options.repeat; ++i) {
     const double seconds = engine.time_forward(1, options.prompt, 0);
@@ -45,7 +45,7 @@ Row measure_prefill(Engine& engine, const Options& options) {
   return {fmt::format("prefill {}", options.prompt), options.prompt / best, 0};
 }
 
-Row measure_decode(Engine& engine, const Options& options, int sequences) {
+BenchRow measure_decode(Engine& engine, const BenchOptions& options, int sequences) {
   engine.time_forward(sequences, 1, options.depth);
   // The best of several averages: a pause of the machine should not count, a slow token should.
   double best = 0;
@@ -63,7 +63,7 @@ Row measure_decode(Engine& engine, const Options& options, int sequences) {
   return {fmt::format("decode x{}", sequences), sequences / best, bytes / best};
 }
 
-void check(const Options& options) {
+void check(const BenchOptions& options) {
   const auto at_least = [](const char* flag, int value, int low) {
     if (value < low) throw UsageError(fmt::format("{} {}: expected {} or more", flag, value, low));
   };
@@ -75,7 +75,7 @@ void check(const Options& options) {
 }
 
 /// The defaults are cut to what the context holds, with a line on stderr; what was asked for is not.
-void fit(Options& options, const Given& given, int context) {
+void fit(BenchOptions& options, const Given& given, int context) {
   if (options.prompt > context) {
     if (given.prompt)
       throw UsageError(fmt::format("-p {}: the context holds {} positions", options.prompt, context));
@@ -98,9 +98,10 @@ void fit(Options& options, const Given& given, int context) {
              stderr);
 }
 
-std::string as_table(const ModelInfo& info, const std::vector<Row>& rows, double bandwidth, uint64_t peak) {
+std::string as_table(const ModelInfo& info, const std::vector<BenchRow>& rows, double bandwidth,
+                     uint64_t peak) {
   std::string table;
-  for (const Row& row : rows) {
+  for (const BenchRow& row : rows) {
     table += fmt::format("{:<14} {:>10.1f} tok/s", row.test, row.tokens_per_second);
     if (row.bytes_per_second > 0) {
       table += fmt::format("  {:>7.2f} GB/s  {:>5.1f} % of bandwidth", row.bytes_per_second / 1e9,
@@ -115,9 +116,9 @@ std::string as_table(const ModelInfo& info, const std::vector<Row>& rows, double
   return table + fmt::format("{:<14} {:>10}\n", "peak memory", short_bytes(static_cast<double>(peak)));
 }
 
-Json as_json(const ModelInfo& info, const std::vector<Row>& rows, double bandwidth, uint64_t peak) {
+Json as_json(const ModelInfo& info, const std::vector<BenchRow>& rows, double bandwidth, uint64_t peak) {
   Json tests = Json::array();
-  for (const Row& row : rows) {
+  for (const BenchRow& row : rows) {
     Json test{{"test", row.test}, {"tokens_per_second", row.tokens_per_second}};
     if (row.bytes_per_second > 0) {
       test["bytes_per_second"] = row.bytes_per_second;
@@ -140,7 +141,7 @@ int bench_command(const Arguments& arguments) {
       "  qwench bench model.gguf -p 1024 -n 128 --batch 1,8,50\n"
       "  qwench bench model.gguf --json\n");
   ModelFlags model;
-  Options options;
+  BenchOptions options;
   model.add_to(line, ModelFlags::Default::none, true);
   const Option prompt = line.add_option("-p,--prompt-tokens", options.prompt, "tokens of the prefill test")
                             .value_name("N")
@@ -172,7 +173,7 @@ int bench_command(const Arguments& arguments) {
   const ModelInfo& info = engine->info();
   std::fputs((banner(info) + "\n").c_str(), stderr);
   fit(options, {prompt.given(), decode.given(), depth.given()}, info.context);
-  std::vector<Row> rows;
+  std::vector<BenchRow> rows;
   rows.push_back(measure_prefill(*engine, options));
   for (const int sequences : options.batch) rows.push_back(measure_decode(*engine, options, sequences));
   // Before the bandwidth, whose buffer is no part of running the model.

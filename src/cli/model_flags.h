@@ -31,6 +31,8 @@ class ModelFlags {
   void add_to(CommandLine& line, Default fallback, bool loads);
   /// -t, --dtype and --kv-dtype: those of the flags about loading that say how to compute.
   void add_computing_to(CommandLine& line);
+  /// --speculative and what belongs to it, where a command generates.
+  void add_speculation_to(CommandLine& line);
   /// To be called once after parsing. With -m, the first positional is the text's, or with `ids` its first
   /// word. Throws UsageError, Error (not_found).
   void finish(TextSource* text = nullptr, bool ids = false);
@@ -43,6 +45,8 @@ class ModelFlags {
   std::unique_ptr<Engine> load() const;
 
  private:
+  void finish_speculation();
+
   Default fallback_ = Default::none;
   std::string batch_names_ = "--max-batch";
   std::optional<Option> positional_option_;
@@ -50,6 +54,7 @@ class ModelFlags {
   std::string named_;
   std::string dtype_;
   std::string kv_dtype_;
+  std::string speculative_;
   bool verbose_ = false;
   EngineOptions options_;
   std::filesystem::path path_;

@@ -14,7 +14,7 @@
 namespace qwench::cli {
 namespace {
 
-Json to_json(const Score& score) {
+Json score_json(const Score& score) {
   Json top = Json::array();
   for (const auto& [id, logprob] : score.top) top.push_back({id, logprob});
   return {{"logprobs", score.logprobs}, {"top", std::move(top)}};
@@ -61,7 +61,7 @@ int score_command(const Arguments& arguments) {
   top = std::min(top, engine->info().vocab_size);
   answer_lines(std::cin, [&](const Json& request) {
     check_fields(request, {"ids"});
-    return to_json(engine->score(ids_field(request, "ids"), top));
+    return score_json(engine->score(ids_field(request, "ids"), top));
   });
   return 0;
 }

@@ -174,6 +174,9 @@ void EngineLoop::end_unwanted() {
 }
 
 void EngineLoop::pass() {
+  if (model_.generation().speculation.draft_tokens > 0) {
+    for (Sequence* sequence : scheduler_.running()) generation_of(*sequence).propose_drafts();
+  }
   const std::span<const ScheduledRows> parts = scheduler_.schedule();
   for (const ScheduledRows& part : parts) {
     if (part.sequence->index == 0 && !generation_of(*part.sequence).began())

@@ -44,7 +44,8 @@ Generation::Generation(const Request& request, int index, const GenerationContex
       index_(index),
       context_(context),
       sampler_(params_of(request, index, context), context.vocabulary, request.ids),
-      stop_matcher_(request.stop.stop) {
+      stop_matcher_(request.stop.stop),
+      draft_(context.speculation) {
   check(request.stop);
   if (context.tokenizer) detokenizer_.emplace(context.tokenizer, request.skip_special_tokens);
   sequence_.index = index;
@@ -94,6 +95,11 @@ void Generation::take_prompt_logits(std::span<const float> logits) {
   if (next_prompt_logprob() >= 0) return;
   sequence_.whole = false;
   if (max_tokens_ == 0) finish(FinishReason::length);
+}
+
+void Generation::propose_drafts() {
+  if (sequence_.pending() != 1 || sequence_.drafted > 0 || result_.ids.empty()) return;
+  sequence_.drafted = draft_.propose(sequence_.ids, tokens_left() - 1);
 }
 
 void Generation::follow(const Generation& first) {

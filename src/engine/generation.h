@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/ngram_draft.h"
 #include "engine/sampler.h"
 #include "engine/sequence.h"
 #include "engine/stop_matcher.h"
@@ -23,6 +24,7 @@ struct GenerationContext {
   std::vector<TokenId> stop_ids;      // of the model, ascending
   std::optional<int> max_new_tokens;  // of the model
   int context = 0;
+  Speculation speculation;
 };
 
 /// One completion from its first token to its Result: draws tokens, makes text of them, decides when it ends.
@@ -50,6 +52,10 @@ class Generation {
   /// The position whose logits give the next of the prompt's log-probabilities; -1 when none is wanted.
   int next_prompt_logprob() const;
   void take_prompt_logits(std::span<const float> logits);
+
+  /// Gives the sequence drafts of what comes next, where guessing is on.
+  void propose_drafts();
+  void learn_from_drafts(int proposed, int right) { draft_.learn(proposed, right); }
 
   /// The backend's argmax is all it needs of the logits.
   bool takes_argmax() const {
@@ -85,6 +91,7 @@ class Generation {
   Sampler sampler_;
   std::optional<Detokenizer> detokenizer_;
   StopMatcher stop_matcher_;
+  NgramDraft draft_;
   std::vector<TokenId> stop_ids_;  // ascending
   int max_tokens_;
   bool finished_ = false;

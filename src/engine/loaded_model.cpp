@@ -20,8 +20,14 @@ constexpr int kLargestQueue = 1 << 20;
 const EngineOptions& checked(const EngineOptions& options) {
   check_range("threads", options.threads, 0, 1024);
   check_range("context", options.context, 0, kLargestContext);
-  check_range("max_batch", options.max_batch, 1, 4096);
-  check_range("max_batch_tokens", options.max_batch_tokens, 1, 65536);
+  check_range("max_batch", options.max_batch, 0, 4096);
+  check_range("max_batch_tokens", options.max_batch_tokens, 0, 65536);
+  check_range("speculation.draft_tokens", options.speculation.draft_tokens, 0, 64);
+  check_range("speculation.min_match", options.speculation.min_match, 1, 64);
+  check_range("speculation.max_match", options.speculation.max_match, options.speculation.min_match, 64);
+  if (options.cache_tokens < 0 || options.cache_tokens > int64_t{1} << 30)
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("cache_tokens is {}, but must be from 0 to 2^30", options.cache_tokens));
   check_range("max_queue", options.max_queue, 0, kLargestQueue);
   if (options.dtype && is_quantized(*options.dtype)) {
     throw Error(
@@ -44,17 +50,21 @@ LoadedModel::LoadedModel(const std::filesystem::path& path, const EngineOptions&
       pool_(thread_count(checked(options).threads)) {
   const ModelConfig& config = checkpoint_->config();
   check_tensors(*checkpoint_);
-  plan_ = plan_model(*checkpoint_, options, available_memory()).memory;
+  const ModelPlan plan = plan_model(*checkpoint_, options, available_memory());
+  plan_ = plan.memory;
+  info_.max_batch = plan.max_batch;
+  info_.max_batch_tokens = plan.max_batch_tokens;
   backend_ = make_cpu_backend(pool_);
   decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
-                   *backend_, options.max_batch_tokens, plan_.logit_rows);
+                   *backend_, info_.max_batch_tokens, plan_.logit_rows);
   cache_ = backend_->make_kv_cache(options.kv_dtype, config.num_layers, plan_.blocks, config.num_kv_heads,
                                    config.head_dim);
-  describe(path, options);
+  describe(path);
   prepare_generation();
+  generation_.speculation = options.speculation;
 }
 
-void LoadedModel::describe(const std::filesystem::path& path, const EngineOptions& options) {
+void LoadedModel::describe(const std::filesystem::path& path) {
   const WeightTotals weights = totals(decoder_->weights());
   info_.path = path;
   const std::filesystem::path absolute = std::filesystem::absolute(path).lexically_normal();
@@ -71,8 +81,6 @@ void LoadedModel::describe(const std::filesystem::path& path, const EngineOption
   info_.threads = pool_.size();
   info_.context = plan_.context;
   info_.max_context = static_cast<int>(std::min<int64_t>(config().max_position, kLargestContext));
-  info_.max_batch = options.max_batch;
-  info_.max_batch_tokens = options.max_batch_tokens;
   info_.vocab_size = config().vocab_size;
   info_.parameters = weights.parameters;
   info_.weight_bytes = weights.bytes_per_token;

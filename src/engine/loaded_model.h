@@ -36,7 +36,7 @@ class LoadedModel {
   KvCache& cache() { return *cache_; }
 
  private:
-  void describe(const std::filesystem::path& path, const EngineOptions& options);
+  void describe(const std::filesystem::path& path);
   void prepare_generation();
 
   std::shared_ptr<const Checkpoint> checkpoint_;

@@ -18,6 +18,12 @@ std::span<const int> Pass::run(std::span<const ScheduledRows> parts) {
     argmax_.resize(count);
     for (size_t i = 0; i < count; ++i) use(rows_[first + i], logits, static_cast<int>(i));
   }
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const int drafts = static_cast<int>(parts_[i].drafts);
+    const int right = good_[i] - (parts[i].rows - drafts);
+    draft_hits_ += right;
+    parts_[i].generation->learn_from_drafts(drafts, right);
+  }
   return good_;
 }
 
@@ -79,7 +85,6 @@ void Pass::use(const LogitRow& row, const Matrix& logits, int index) {
                generation.sequence().ids.back() == drafted_[part.first_draft + draft];
   if (!part.draws) return;
   ++good_[row.part];
-  ++draft_hits_;
 }
 
 void Pass::draw(Generation& generation, const Matrix& logits, int index) {

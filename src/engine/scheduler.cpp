@@ -125,7 +125,8 @@ void Scheduler::use_prefix(Sequence& sequence) {
 }
 
 int Scheduler::blocks_missing(const Sequence& sequence, int positions) const {
-  return blocks_of(positions) - static_cast<int>(sequence.block_table.size()) +
+  // There may be more blocks than positions: of drafts that were wrong.
+  return std::max(0, blocks_of(positions) - static_cast<int>(sequence.block_table.size())) +
          (writes_shared_block(sequence) ? 1 : 0);
 }
 

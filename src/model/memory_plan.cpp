@@ -27,7 +27,11 @@ uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& reques
   const auto kv_width = static_cast<uint64_t>(config.num_kv_heads) * static_cast<uint64_t>(config.head_dim);
   const uint64_t row =
       3 * hidden + 2 * q_width + 2 * kv_width + 2 * static_cast<uint64_t>(config.intermediate_size);
-  return sizeof(float) * (tokens * row + logit_rows * (hidden + static_cast<uint64_t>(config.vocab_size)));
+  const uint64_t floats = tokens * row + logit_rows * (hidden + static_cast<uint64_t>(config.vocab_size));
+  if (!request.quantized_weights) return sizeof(float) * floats;
+  // The widest input of a linear, as 16-bit numbers with a scale and sums for each block of 32.
+  const uint64_t widest = std::max({hidden, q_width, static_cast<uint64_t>(config.intermediate_size)});
+  return sizeof(float) * floats + tokens * (widest + 31) / 32 * 80;
 }
 
 uint64_t MemoryPlan::kv_cache() const {
@@ -74,8 +78,19 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
     }
     plan.context = static_cast<int>(fitting * kBlockSize);
   }
-  plan.blocks = static_cast<int>(
-      std::min<int64_t>(fitting, static_cast<int64_t>(blocks_of(plan.context)) * request.max_batch));
+  const int64_t least = blocks_of(plan.context);
+  int64_t most = std::max(least, static_cast<int64_t>(static_cast<double>(fitting) * request.cache_share));
+  if (request.cache_tokens > 0) {
+    if (request.cache_tokens < plan.context) {
+      throw Error(
+          ErrorKind::invalid_argument,
+          fmt::format("a KV cache of {} positions was asked for, but a sequence may have {}; ask for at "
+                      "least as many, or use a shorter context (-c)",
+                      request.cache_tokens, plan.context));
+    }
+    most = std::min<int64_t>(fitting, blocks_of(request.cache_tokens));
+  }
+  plan.blocks = static_cast<int>(std::min(most, least * request.max_batch));
   return plan;
 }
 

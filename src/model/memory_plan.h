@@ -22,11 +22,14 @@ struct MemoryPlan {
 
 struct MemoryRequest {
   uint64_t weights = 0;
+  bool quantized_weights = false;  // any of them: activations are quantized too then
   DType kv_dtype = DType::f32;
   int context = 0;  // 0: the model's own limit, or what fits
   int max_batch = 1;
   int max_batch_tokens = 1;
   int max_logit_rows = 1;
+  int64_t cache_tokens = 0;  // positions in the KV cache; 0: those of max_batch sequences
+  double cache_share = 1;  // of what weights and buffers leave, for the cache, where one sequence needs less
   uint64_t available = 0;  // bytes there are
 };
 

@@ -21,7 +21,6 @@ struct ServeOptions {
   server::ServerOptions server;
   std::vector<std::string> api_keys;
   std::string api_key_file;
-  int max_batch_tokens = 512;
   int max_body_mb = 8;
   int max_connections = 4096;
   int drain_timeout = 30;
@@ -34,10 +33,7 @@ struct ServeOptions {
 
 void ServeOptions::add_to(CommandLine& line) {
   model.add_to(line, ModelFlags::Default::search, true);
-  line.add_option("--max-batch-tokens", max_batch_tokens, "rows of one pass of the model")
-      .value_name("N")
-      .whole_number()
-      .group("Loading");
+  model.add_speculation_to(line);
   const std::string net = "Network";
   server::HttpOptions& http = server.http;
   line.add_option("--host", http.host, "address or name to listen on; 0.0.0.0 for every one")
@@ -120,7 +116,6 @@ std::string name_of(const std::filesystem::path& model) {
 void ServeOptions::finish() {
   constexpr int kLongest = 1000000000;
   check_range("--port", server.http.port, 0, 65535);
-  check_range("--max-batch-tokens", max_batch_tokens, 1, 65536);
   check_range("--max-queue", server.service.max_queue, 0, 1000000);
   check_range("--max-connections", max_connections, 1, 1000000);
   check_range("--max-body-mb", max_body_mb, 1, 1024);
@@ -144,7 +139,6 @@ void ServeOptions::finish() {
 
 EngineOptions ServeOptions::engine() const {
   EngineOptions options = model.options();
-  options.max_batch_tokens = max_batch_tokens;
   options.max_queue = server.service.max_queue;
   return options;
 }

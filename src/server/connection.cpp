@@ -39,6 +39,7 @@ void Connection::start() {
     if (self->phase_ == Phase::closed) return;
     if (error) return self->close();
     self->phase_ = Phase::idle;
+    self->deadline_ = Clock::now() + self->hub_.options.idle_timeout;
     self->read();
   });
 }

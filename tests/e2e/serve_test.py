@@ -1,15 +1,23 @@
 """qwench serve: the API's answers, by plain HTTP and by OpenAI's own client for Python."""
 import json
+import os
+import shutil
 import signal
+import subprocess
+import time
 import unittest
 
 from serve_case import Server, ServeTestCase, events_of
-from support import SMOLLM2, fetched, qwench
+from support import ROOT, SMOLLM2, fetched, qwench
 
 try:
     import openai
 except ImportError:
     openai = None
+
+NODE_PACKAGES = os.environ.get("QWENCH_NODE_PACKAGES") or os.path.join(ROOT, "build", "node-packages")
+if not shutil.which("node") or not os.path.isdir(os.path.join(NODE_PACKAGES, "node_modules", "openai")):
+    NODE_PACKAGES = None
 
 HI = [{"role": "user", "content": "Say hi."}]
 GREEDY = {"temperature": 0, "max_tokens": 12}
@@ -233,6 +241,24 @@ class OpenAiClient(ServeTestCase):
             self.client.chat.completions.create(model="large", messages=HI)
         with self.assertRaises(openai.AuthenticationError):
             openai.OpenAI(base_url=self.server.url + "/v1", api_key="wrong", max_retries=0).models.list()
+
+    @unittest.skipIf(NODE_PACKAGES is None, "node and its openai package are not installed: ./dev test installs them")
+    def test_nodes_client(self):
+        script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "openai_client.mjs")
+        outcome = subprocess.run(["node", script, NODE_PACKAGES, self.server.url + "/v1", "secret"], capture_output=True, text=True,
+                                 timeout=120, check=False)
+        self.assertEqual(outcome.returncode, 0, outcome.stderr)
+        told = json.loads(outcome.stdout)
+        self.assertEqual(told["models"], ["small"])
+        self.assertTrue(told["whole"])
+        self.assertEqual(told["text"], told["whole"])
+        self.assertEqual(told["total"], told["whole_total"])
+        self.assertTrue(told["completion"].startswith("One, two,"))
+        self.assertEqual(told["param"], "temperature")
+        end = time.monotonic() + 60
+        while not any("abort" in event["finish_reasons"] for event in self.server.events("generation")):
+            self.assertLess(time.monotonic(), end, "the request that the client left goes on")
+            time.sleep(0.05)
 
     def test_every_route_but_health_needs_the_key(self):
         for path in ("/v1/models", "/metrics", "/props", "/openapi.json", "/nowhere"):

@@ -41,6 +41,12 @@ if [[ ! -d $packages/huggingface_hub || ! -d $packages/openai ]]; then
   quietly python -m pip install --quiet --disable-pip-version-check --upgrade --target "$packages" 'huggingface_hub>=1.0' 'openai>=1.60' ||
     die "pip could not install huggingface_hub and openai for the tests"
 fi
+node_packages=build/node-packages
+if [[ ! -d $node_packages/node_modules/openai ]]; then
+  mkdir -p "$node_packages"
+  quietly npm install --silent --no-audit --no-fund --prefix "$node_packages" openai ||
+    die "npm could not install openai for the tests"
+fi
 options=(-DQWENCH_TESTS=ON)
 [[ $preset != asan ]] || options+=(-DQWENCH_FUZZ=ON)
 configure "$preset" "${options[@]}"

@@ -56,10 +56,11 @@ class Plan(TestCase):
         """The peak of a run that fills the cache, beside the plan."""
         planned = self.plan(model, "--ctx", context, "--batch", batch, *options)["bytes"]["total"]
         answer = 8 * batch  # long enough that all of them are there at once
-        line = json.dumps({"ids": [(i * 7919) % 40000 for i in range(context - answer)], "max_tokens": answer,
-                           "temperature": 0, "ignore_eos": True})
+        # Prompts that begin differently: equal ones would share their part of the cache.
+        lines = "".join(json.dumps({"ids": [(i * 7919 + k) % 40000 for i in range(context - answer)], "max_tokens": answer,
+                                    "temperature": 0, "ignore_eos": True}) + "\n" for k in range(batch))
         outcome = qwench("run", "-m", model, "--jsonl", "-c", context, "--max-batch", batch, *options,
-                         stdin=(line + "\n") * batch)
+                         stdin=lines)
         self.assertEqual(outcome.code, 0, outcome)
         for answer in outcome.lines():
             self.assertNotIn("error", answer)

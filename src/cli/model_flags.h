@@ -29,8 +29,9 @@ class ModelFlags {
   }
   /// Adds the positional MODEL and -m; with `loads`, the flags about loading too.
   void add_to(CommandLine& line, Default fallback, bool loads);
-  /// -t, --dtype and --kv-dtype: those of the flags about loading that say how to compute.
-  void add_computing_to(CommandLine& line);
+  /// -t, --dtype and --kv-dtype: those of the flags about loading that say how to compute. `cells` is the
+  /// default type of the KV cache: an engine's own (f16), or f32 for what is compared with a reference.
+  void add_computing_to(CommandLine& line, DType cells = DType::f16);
   /// To be called once after parsing. With -m, the first positional is the text's, or with `ids` its first
   /// word. Throws UsageError, Error (not_found).
   void finish(TextSource* text = nullptr, bool ids = false);
@@ -57,6 +58,8 @@ class ModelFlags {
 
 /// f32, f16 or bf16. Throws UsageError that names the flag.
 DType parse_dtype(const std::string& flag, const std::string& text);
+/// A type of cells of the KV cache: f32, f16, bf16 or q8_0. Throws UsageError that names the flag.
+DType parse_kv_dtype(const std::string& flag, const std::string& text);
 
 /// "qwench: Qwen3-0.6B | qwen3, 596 M parameters | bf16 | CPU (AVX2), 8 threads | context 40960"
 std::string banner(const ModelInfo& info);

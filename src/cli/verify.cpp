@@ -249,7 +249,7 @@ int verify_self(const ModelFlags& model, const Options& options) {
   const auto checkpoint = Checkpoint::open(model.path());
   SelfCheckOptions checks;
   checks.dtype = model.options().dtype;
-  checks.kv_dtype = model.options().kv_dtype;
+  checks.kv_dtype = model.options().cells();
   checks.threads = model.options().threads;
   checks.seed = options.seed.value_or(0);
   checks.tokens = options.tokens.value_or(checks.tokens);
@@ -275,7 +275,7 @@ int verify_command(const Arguments& arguments) {
   ModelFlags model;
   Options options;
   model.add_to(line, ModelFlags::Default::none, false);
-  model.add_computing_to(line);
+  model.add_computing_to(line, DType::f32);
   line.add_option("--reference", options.reference,
                   "values recorded by tools/record_reference.py: the .json file or its folder")
       .value_name("FILE");

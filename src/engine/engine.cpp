@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "backend/cpu/cpu_backend.h"
 #include "checkpoint/expected_tensors.h"
@@ -42,11 +41,6 @@ void check_options(const EngineOptions& options) {
     throw Error(
         ErrorKind::unsupported,
         fmt::format("weights cannot be converted to {}; choose f32, bf16 or f16", name(*options.dtype)));
-  }
-  if (is_quantized(options.kv_dtype)) {
-    throw Error(
-        ErrorKind::unsupported,
-        fmt::format("the KV cache cannot be of type {}; choose f32, f16 or bf16", name(options.kv_dtype)));
   }
 }
 
@@ -88,7 +82,7 @@ class Engine::Impl {
     backend_ = make_cpu_backend(pool_);
     decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
                      *backend_, options.max_batch_tokens, plan_.logit_rows);
-    cache_ = backend_->make_kv_cache(options.kv_dtype, config.num_layers, plan_.blocks, config.num_kv_heads,
+    cache_ = backend_->make_kv_cache(options.cells(), config.num_layers, plan_.blocks, config.num_kv_heads,
                                      config.head_dim);
     blocks_.emplace(plan_.blocks);
     describe(path);
@@ -122,7 +116,6 @@ class Engine::Impl {
                                const std::function<void(const Delta&)>& on_delta,
                                const std::stop_token& stop);
   Score score(std::span<const TokenId> ids, int top);
-  double time_forward(int sequences, int rows, int depth);
 
  private:
   void describe(const std::filesystem::path& path);
@@ -340,49 +333,6 @@ Score Engine::Impl::score(std::span<const TokenId> ids, int top) {
   return score;
 }
 
-double Engine::Impl::time_forward(int sequences, int rows, int depth) {
-  check_range("sequences", sequences, 1, decoder_->max_tokens());
-  check_range("rows", rows, 1, info_.context);
-  check_range("depth", depth, 0, info_.context - rows);
-  const int blocks = (depth + rows + kBlockSize - 1) / kBlockSize;
-  if (static_cast<int64_t>(blocks) * sequences > blocks_->available()) {
-    throw Error(ErrorKind::out_of_memory,
-                fmt::format("{} sequences of {} positions do not fit the KV cache of {}", sequences,
-                            depth + rows, blocks_->size() * kBlockSize));
-  }
-  std::vector<BlockLease> leases;
-  leases.reserve(static_cast<size_t>(sequences));
-  for (int i = 0; i < sequences; ++i) leases.emplace_back(*blocks_, depth + rows);
-  std::vector<TokenId> ids(static_cast<size_t>(rows));
-  for (size_t i = 0; i < ids.size(); ++i)
-    ids[i] = static_cast<TokenId>((i * 7919 + 13) % static_cast<size_t>(info_.vocab_size));
-
-  const int chunk = std::max(1, decoder_->max_tokens() / sequences);
-  std::vector<SequenceInput> inputs(static_cast<size_t>(sequences));
-  std::vector<TokenId> drawn;
-  const auto begin = std::chrono::steady_clock::now();
-  for (int done = 0; done < rows; done += chunk) {
-    const int count = std::min(chunk, rows - done);
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      inputs[i] = {
-          std::span<const TokenId>(ids).subspan(static_cast<size_t>(done), static_cast<size_t>(count)),
-          depth + done,
-          depth + rows,
-          leases[i].table(),
-          false,
-          done + count == rows};
-    }
-    decoder_->forward(inputs, *cache_);
-    for (int first = 0; first < decoder_->logit_rows(); first += decoder_->max_logit_rows()) {
-      const int slice = std::min(decoder_->logit_rows() - first, decoder_->max_logit_rows());
-      const Matrix& logits = decoder_->logits(first, slice);
-      drawn.resize(static_cast<size_t>(slice));
-      backend_->argmax(logits, generation_.vocabulary->valid_ids, drawn);
-    }
-  }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
 std::unique_ptr<Engine> Engine::load(const std::filesystem::path& model, const EngineOptions& options) {
   check_options(options);
   return std::unique_ptr<Engine>(new Engine(std::make_unique<Impl>(model, options)));
@@ -408,8 +358,5 @@ std::vector<Result> Engine::generate(std::span<const Request> requests,
   return impl_->generate(requests, on_delta, stop);
 }
 Score Engine::score(std::span<const TokenId> ids, int top) { return impl_->score(ids, top); }
-double Engine::time_forward(int sequences, int rows, int depth) {
-  return impl_->time_forward(sequences, rows, depth);
-}
 
 }  // namespace qwench

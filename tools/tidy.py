@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Run clang-tidy on sources, some at a time. A file that was clean is not looked at again until it, a header of the
-project that it includes, .clang-tidy or the tool changes: clean files are noted by content in the user's cache.
+"""Run clang-tidy on the named sources, or on all that the build folder compiles; where it compiles several together
+(QWENCH_UNITY), so does clang-tidy. What was clean is not looked at again until it, a header of the project that it
+includes, .clang-tidy or the tool changes: clean units are noted by content in the user's cache.
 
     tidy.py BUILD_FOLDER [FILE...]
 """
 import concurrent.futures
 import functools
 import hashlib
+import json
 import os
 import re
 import subprocess
@@ -48,8 +50,15 @@ def closure(path):
 def key_of(path, version):
     total = hashlib.sha256(version + " ".join(ARGUMENTS).encode() + read(".clang-tidy"))
     for name in closure(path):
-        total.update(name.encode() + b"\0" + hashlib.sha256(read(name)).digest())
+        # Where the checkout lies does not matter.
+        content = read(name).replace(os.getcwd().encode(), b"")
+        total.update(os.path.relpath(name).encode() + b"\0" + hashlib.sha256(content).digest())
     return total.hexdigest()
+
+
+def compiled(build):
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
+        return sorted({os.path.relpath(entry["file"]) for entry in json.load(f)})
 
 
 def tidy(build, path):
@@ -58,7 +67,7 @@ def tidy(build, path):
 
 
 def main():
-    build, files = sys.argv[1], sys.argv[2:]
+    build, files = sys.argv[1], sys.argv[2:] or compiled(sys.argv[1])
     version = subprocess.run([TOOL, "--version"], capture_output=True, check=True).stdout
     folder = os.path.join(cache_folder(), "lint")
     os.makedirs(folder, exist_ok=True)
@@ -72,7 +81,7 @@ def main():
             else:
                 failed += 1
                 print(output, flush=True)
-    print(f"{len(files)} files: {len(due)} looked at, {len(files) - len(due)} known to be clean, {failed} with findings")
+    print(f"{len(files)} units: {len(due)} looked at, {len(files) - len(due)} known to be clean, {failed} with findings")
     return 1 if failed else 0
 
 

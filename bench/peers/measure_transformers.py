@@ -14,7 +14,7 @@ class Transformers(Worker):
     def load(self, model, threads, cases):
         torch.set_num_threads(threads)
         torch.manual_seed(1)
-        self.model = transformers.AutoModelForCausalLM.from_pretrained(model, torch_dtype="auto").eval()
+        self.model = transformers.AutoModelForCausalLM.from_pretrained(model, dtype="auto").eval()
 
     def tokens(self, rows, count):
         return torch.randint(0, self.model.config.vocab_size, (rows, count))
@@ -26,9 +26,15 @@ class Transformers(Worker):
             self.model(self.tokens(case.sequences, min(512, case.depth - first)), past_key_values=self.cache, use_cache=True,
                        logits_to_keep=1)
 
+    def back(self, case):
+        if case.depth == 0:
+            self.cache = transformers.DynamicCache()
+        elif (more := self.cache.get_seq_length() - case.depth) > 0:
+            self.cache.crop(-more)
+
     @torch.inference_mode()
     def prefill(self, case):
-        self.cache.crop(case.depth)
+        self.back(case)
         ids = self.tokens(1, case.tokens)
         begin = time.perf_counter()
         self.model(ids, past_key_values=self.cache, use_cache=True, logits_to_keep=1)
@@ -36,7 +42,7 @@ class Transformers(Worker):
 
     @torch.inference_mode()
     def generate(self, case):
-        self.cache.crop(case.depth)
+        self.back(case)
         ids = self.tokens(case.sequences, 1)
         begin = time.perf_counter()
         for _ in range(case.tokens):

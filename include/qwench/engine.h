@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -13,7 +14,9 @@
 
 #include "qwench/dtype.h"
 #include "qwench/error.h"
+#include "qwench/request.h"
 #include "qwench/sampling.h"
+#include "qwench/stream.h"
 
 namespace qwench {
 
@@ -21,16 +24,31 @@ class ChatTemplates;
 class Tokenizer;
 struct ChatTemplateInput;
 
+/// Speculative decoding by prompt lookup (Saxena 2023,
+/// https://github.com/apoorvumang/prompt-lookup-decoding): what followed the last tokens where they stood
+/// before is guessed to follow again, and all guesses are checked in one pass. Changes no token of an answer;
+/// faster where answers repeat their prompts or themselves.
+struct Speculation {
+  int draft_tokens = 0;  ///< guessed at a time, at most; 0: off
+  int min_match = 2;     ///< tokens that must have stood there before, at least 1
+  int max_match = 4;     ///< the longest match looked for
+};
+
 /// How a model is loaded.
 struct EngineOptions {
   std::optional<DType> dtype;  ///< keep matrices as f32, bf16 or f16; as they are stored when absent
   /// Cells of the KV cache: f16, f32, bf16, or q8_0 where head_dim is a multiple of 32. When absent: f16, or
   /// f32 where `dtype` is f32, so that all is computed in f32.
   std::optional<DType> kv_dtype;
-  int threads = 0;     ///< 0: the cores this process may use; no more than 8 or the cores work
-  int context = 0;     ///< positions a sequence may have; 0: the model's own limit, or what fits memory
-  int max_batch = 64;  ///< sequences that run at once; others wait
-  int max_batch_tokens = 512;            ///< rows of one forward pass
+  int threads = 0;           ///< 0: the cores this process may use; no more than 8 or the cores work
+  int context = 0;           ///< positions a sequence may have; 0: the model's own limit, or what fits memory
+  int max_batch = 0;         ///< completions that run at once, others wait; 0: up to 64, as memory allows
+  int max_batch_tokens = 0;  ///< rows of one forward pass; 0: up to 512, as memory allows
+  /// Positions that the KV cache holds in all, at least what one sequence may have; 0: what max_batch
+  /// sequences need, or what memory allows.
+  int64_t cache_tokens = 0;
+  int max_queue = 1024;  ///< completions that may wait beside those that run, for submit()
+  Speculation speculation;
   std::function<void(double)> progress;  ///< called while loading with the share done, 0 to 1
 
   /// What kv_dtype stands for.
@@ -48,56 +66,41 @@ struct ModelInfo {
   int threads = 0;
   int context = 0;            ///< positions a sequence may have
   int max_context = 0;        ///< the model's own limit of them
+  int max_batch = 0;          ///< completions that run at once
+  int max_batch_tokens = 0;   ///< rows of one forward pass
   int vocab_size = 0;         ///< rows of the head; the tokenizer may have fewer ids
   int64_t parameters = 0;     ///< a tied embedding counts once
   uint64_t weight_bytes = 0;  ///< bytes of weights read for one token: all but the embedding's unused rows
   uint64_t kv_bytes_per_token = 0;
 };
 
-enum class FinishReason { stop, length, cancelled, error };
-std::string_view name(FinishReason reason) noexcept;
-
-/// One prompt and what to do with it.
-struct Request {
-  std::vector<TokenId> ids;  ///< the prompt; not empty
-  SamplingOptions sampling;  ///< over the model's generation_config.json, over the built-in defaults
-  StopParams stop;
-  std::optional<int>
-      logprobs;  ///< alternatives reported with each token's log-probability, 0 to 20; absent: none
-  bool skip_special_tokens = true;  ///< special tokens leave no text
+/// What the engine is doing and has done since it was loaded.
+struct EngineStats {
+  int running = 0;             ///< completions in the batch
+  int waiting = 0;             ///< completions in the queue
+  int kv_blocks_total = 0;     ///< blocks of kKvBlockTokens positions
+  int kv_blocks_used = 0;      ///< held by running completions
+  int kv_blocks_cached = 0;    ///< held by nobody, kept for prompts that begin alike
+  int64_t passes = 0;          ///< forward passes
+  int64_t prefix_queries = 0;  ///< tokens of prompts (again after a preemption) that were looked up
+  int64_t prefix_hits = 0;     ///< those that were cached
+  int64_t prompt_tokens = 0;   ///< of all requests that began to run
+  int64_t generation_tokens = 0;
+  int64_t preemptions = 0;
+  int64_t draft_tokens = 0;                            ///< proposed by speculative decoding
+  int64_t draft_hits = 0;                              ///< those that were right
+  int64_t refused_requests = 0;                        ///< by submit(), because the queue was full
+  std::array<int64_t, kFinishReasonCount> finished{};  ///< completions, by FinishReason
 };
 
-struct TokenLogprob {
-  TokenId id;
-  float logprob;                               ///< natural logarithm, of the raw logits' softmax
-  std::vector<std::pair<TokenId, float>> top;  ///< the best alternatives, best first
-};
+inline constexpr int kKvBlockTokens = 16;
 
-struct Usage {
-  int prompt_tokens = 0;
-  int completion_tokens = 0;
-};
-
-struct Timings {
-  double prefill_seconds = 0;  ///< from the start of the call to the first token
-  double decode_seconds = 0;   ///< from the first token to the last
-};
-
-struct Result {
-  std::optional<std::string> text;  ///< absent when the model has no tokenizer
-  std::vector<TokenId> ids;         ///< the output; the stop id, where one ended it, is included
-  FinishReason finish_reason = FinishReason::stop;
-  std::string error;  ///< the sentence, where finish_reason is error
-  Usage usage;
-  std::vector<TokenLogprob> logprobs;
-  Timings timings;
-};
-
-/// A piece of one request's output as it appears.
+/// A piece of one request's output as it appears in generate(): one token, or what the end releases.
 struct Delta {
   size_t request;  ///< index into the call's requests
   std::string_view text;
-  TokenId id;  ///< the token that released it; -1 for what the end releases
+  TokenId id;     ///< the token; -1 for what the end releases
+  int index = 0;  ///< which of the request's n completions
 };
 
 /// log p(ids[t+1] | ids[0..t]) for every t, and the best next tokens after the last id.
@@ -106,11 +109,14 @@ struct Score {
   std::vector<std::pair<TokenId, float>> top;  // best first
 };
 
-/// A loaded model. Calls may come from one thread at a time.
+/// A loaded model and the thread that owns it. Requests from any number of threads run together, a pass of
+/// the model at a time (continuous batching); an answer does not depend on what runs beside it. All functions
+/// may be called from any thread.
 class Engine {
  public:
   /// `model` is a Hugging Face folder or a GGUF file. Throws Error.
   static std::unique_ptr<Engine> load(const std::filesystem::path& model, const EngineOptions& options = {});
+  /// Stops: see stop().
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -128,19 +134,33 @@ class Engine {
   std::vector<TokenId> encode_chat(const ChatTemplateInput& input,
                                    const std::optional<std::string>& template_name = std::nullopt) const;
 
-  /// Throws Error (invalid_argument) as generate would report it: empty or too long prompt, an id that does
-  /// not exist, a setting out of range.
+  /// Throws Error (invalid_argument) as submit would: empty or too long prompt, an id that does not exist, a
+  /// setting out of range.
   void check(const Request& request) const;
 
-  /// Runs all requests as one batch; results come in the order of the requests. A request that cannot run
-  /// gives a Result with an error and disturbs no other. `on_delta` is called from this thread. A stop
-  /// request ends all with what they have (FinishReason::cancelled).
+  /// Puts a request into the queue and returns at once. Throws Error: invalid_argument for what cannot run,
+  /// busy where the queue is full, shutting_down after drain() or stop().
+  Stream submit(Request request);
+
+  /// Runs all requests as one batch and waits; results come in the order of the requests, those of the first
+  /// request's n completions first. A request that cannot run gives one Result with an error and disturbs no
+  /// other. `on_delta` is called from the engine's thread between two passes; what it throws ends the call.
+  /// A stop request ends all with what they have (FinishReason::cancelled). The queue's limit does not count.
   std::vector<Result> generate(std::span<const Request> requests,
                                const std::function<void(const Delta&)>& on_delta = {},
                                const std::stop_token& stop = {});
 
-  /// Throws Error (invalid_argument, numeric).
+  /// Throws Error (invalid_argument, numeric, shutting_down).
   Score score(std::span<const TokenId> ids, int top = 10);
+
+  EngineStats stats() const;
+
+  /// Refuses new requests from now on and waits for those there are, for at most `timeout` where there is
+  /// one; 0 only refuses. True when nothing is left.
+  bool drain(std::optional<std::chrono::nanoseconds> timeout = std::nullopt);
+  /// Refuses new requests and ends those there are with what they have (FinishReason::cancelled); returns
+  /// when they have ended.
+  void stop();
 
  private:
   class Impl;

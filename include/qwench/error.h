@@ -16,6 +16,8 @@ enum class ErrorKind {
   out_of_memory,     ///< the plan does not fit the memory there is
   numeric,           ///< non-finite logits
   io,                ///< the operating system refused a read or a write
+  busy,              ///< the queue of requests is full; later there is room again (HTTP 429)
+  shutting_down,     ///< no more requests are taken (HTTP 503)
 };
 
 /// Thrown at load, parse and submit time, never in the hot path. `what()` is one sentence that names the

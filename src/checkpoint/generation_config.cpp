@@ -62,7 +62,7 @@ void warn_of_unsupported(const JsonFields& fields) {
         (value->is_array() && value->empty()))
       continue;
     log_warning(fmt::format("{}: `{}` is {}, which is not supported and not applied", fields.what(), s.key,
-                            printable(*value)));
+                            printable_json(*value)));
   }
 }
 

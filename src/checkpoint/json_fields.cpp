@@ -9,7 +9,7 @@
 
 namespace qwench {
 
-std::string printable(const Json& value) {
+std::string printable_json(const Json& value) {
   if (value.is_array()) return fmt::format("a list of {} values", value.size());
   if (value.is_object()) return "an object";
   if (value.is_string()) return printable(std::string_view(value.get_ref<const std::string&>()));
@@ -19,7 +19,7 @@ std::string printable(const Json& value) {
 JsonFields::JsonFields(const Json& json, std::string what) : json_(json), what_(std::move(what)) {
   if (!json.is_object()) {
     throw Error(ErrorKind::malformed,
-                fmt::format("{}: expected a JSON object, found {}", what_, printable(json)));
+                fmt::format("{}: expected a JSON object, found {}", what_, printable_json(json)));
   }
 }
 
@@ -35,7 +35,7 @@ bool JsonFields::is_null(const char* key) const {
 
 void JsonFields::wrong(const char* key, const Json& value, const std::string& expected) const {
   throw Error(ErrorKind::malformed,
-              fmt::format("{}: `{}` is {}, expected {}", what_, key, printable(value), expected));
+              fmt::format("{}: `{}` is {}, expected {}", what_, key, printable_json(value), expected));
 }
 
 std::optional<int64_t> JsonFields::integer(const char* key, int64_t low, int64_t high) const {

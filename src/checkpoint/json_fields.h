@@ -41,6 +41,6 @@ class JsonFields {
 };
 
 /// A JSON value for an error message: short values whole, long ones by their kind.
-std::string printable(const Json& value);
+std::string printable_json(const Json& value);
 
 }  // namespace qwench

@@ -16,7 +16,7 @@ namespace qwench {
 namespace {
 
 using Type = RopeConfig::Type;
-constexpr std::array<std::string_view, 5> kTypeNames{"default", "linear", "dynamic", "yarn", "llama3"};
+constexpr std::array<std::string_view, 5> kScalingNames{"default", "linear", "dynamic", "yarn", "llama3"};
 constexpr const char* kSupported = "default, linear, dynamic, yarn and llama3";
 
 double at_least_one(const JsonFields& fields, const char* key) {
@@ -64,13 +64,13 @@ Type read_type(const JsonFields& fields, const Json& object) {
     }
     return Type::standard;
   }
-  const auto* found = std::find(kTypeNames.begin(), kTypeNames.end(), *text);
-  if (found == kTypeNames.end()) {
+  const auto* found = std::find(kScalingNames.begin(), kScalingNames.end(), *text);
+  if (found == kScalingNames.end()) {
     throw Error(ErrorKind::unsupported,
                 fmt::format("{}: the rope type {} is not supported; {} are", fields.what(),
                             printable(std::string_view(*text)), kSupported));
   }
-  return static_cast<Type>(found - kTypeNames.begin());
+  return static_cast<Type>(found - kScalingNames.begin());
 }
 
 void warn_of_unused(const JsonFields& fields, const Json& object, Type type) {
@@ -173,7 +173,7 @@ const Json& only_object(const JsonFields& config, const Json& parameters) {
 
 }  // namespace
 
-std::string_view name(RopeConfig::Type type) noexcept { return kTypeNames[static_cast<size_t>(type)]; }
+std::string_view name(RopeConfig::Type type) noexcept { return kScalingNames[static_cast<size_t>(type)]; }
 
 RopeConfig read_rope_config(const JsonFields& config, int64_t max_position) {
   refuse_partial_rotation(config);

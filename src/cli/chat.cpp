@@ -18,7 +18,7 @@
 namespace qwench::cli {
 namespace {
 
-struct Options {
+struct ChatOptions {
   ModelFlags model;
   SamplingFlags sampling;
   TemplateFlags templates;
@@ -30,7 +30,7 @@ struct Options {
 
 class Chat {
  public:
-  Chat(Engine& engine, const Options& options)
+  Chat(Engine& engine, const ChatOptions& options)
       : engine_(engine),
         options_(options),
         session_({options.sampling.sampling(), options.sampling.stop(), options.templates.thinking()},
@@ -135,7 +135,7 @@ class Chat {
   }
 
   Engine& engine_;
-  const Options& options_;
+  const ChatOptions& options_;
   ChatSession session_;
   LineEditor editor_;
   bool interrupted_ = false;  // the last answer was
@@ -152,8 +152,9 @@ int chat_command(const Arguments& arguments) {
                    "  qwench chat ~/models/Qwen3-0.6B\n"
                    "  qwench chat model.gguf --system \"You are terse.\" --temp 0.6\n"
                    "  qwench chat model.gguf --no-think --load talk.json\n");
-  Options options;
+  ChatOptions options;
   options.model.add_to(line, ModelFlags::Default::search, true);
+  options.model.add_speculation_to(line);
   line.add_option("--system", options.system, "the system message").value_name("TEXT");
   line.add_option("--load", options.load, "go on with a conversation that /save wrote").value_name("FILE");
   line.add_flag("--hide-thinking", options.hide_thinking, "do not show reasoning (<think> blocks)");

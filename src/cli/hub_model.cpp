@@ -6,9 +6,11 @@
 #include <csignal>
 #include <mutex>
 
+#include "checkpoint/checkpoint.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "cli/transfer_line.h"
+#include "engine/model_plan.h"
 #include "qwench/error.h"
 
 namespace qwench::cli {
@@ -18,6 +20,24 @@ namespace fs = std::filesystem;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Whether the model will fit: the memory plan's answer where the headers are known, else by the weights
+// alone.
+std::string memory(const hub::PullPlan& plan) {
+  if (!plan.preview.empty()) {
+    try {
+      const auto checkpoint = Checkpoint::open(plan.preview);
+      const ModelPlan model = plan_model(*checkpoint, {}, plan.memory_free);
+      return fmt::format("it takes {} of the {} available at {} positions", amount(model.total()),
+                         amount(plan.memory_free), model.context);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::out_of_memory) return fmt::format("does NOT fit: {}", error.what());
+    }
+  }
+  return fmt::format("weights of {} {} the {} available", amount(plan.weight_bytes),
+                     plan.weight_bytes <= plan.memory_free ? "fit in" : "do NOT fit in",
+                     amount(plan.memory_free));
 }
 
 /// What a pull says on stderr. Its threads may all speak.
@@ -36,11 +56,7 @@ class Display {
     text += plan.missing == 0
                 ? ", all here"
                 : fmt::format(", {} to fetch; disk: {} free", amount(plan.missing), amount(plan.disk_free));
-    if (plan.weight_bytes > 0) {
-      text += fmt::format("; memory: weights of {} {} the {} available", amount(plan.weight_bytes),
-                          plan.weight_bytes <= plan.memory_free ? "fit in" : "do NOT fit in",
-                          amount(plan.memory_free));
-    }
+    if (plan.weight_bytes > 0) text += "; memory: " + memory(plan);
     say(text);
   }
 

@@ -10,9 +10,11 @@
 #include "cli/inspect_views.h"
 #include "cli/interrupt.h"
 #include "cli/jsonl.h"
+#include "cli/model_flags.h"
 #include "cli/terminal.h"
 #include "core/log.h"
 #include "core/utf8.h"
+#include "hub/checksums.h"
 #include "inspect/structure.h"
 #include "qwench/error.h"
 
@@ -21,7 +23,7 @@ namespace {
 
 constexpr int kTop = 10;
 
-struct Options {
+struct InspectOptions {
   std::string path;
   std::string other;
   std::string glob;
@@ -70,7 +72,7 @@ std::vector<std::optional<TensorStats>> stats_of(const std::vector<const ListedT
       list, pool, [&](double share) { progress.update("reading weights", share); }, interrupt.token());
 }
 
-int run_diff(const Options& options) {
+int run_diff(const InspectOptions& options) {
   const Listing a = Listing::open(options.path);
   const Listing b = Listing::open(options.other);
   const Interrupt interrupt(Interrupt::Second::ends_program);
@@ -86,7 +88,7 @@ int run_diff(const Options& options) {
   return diff.equal() ? 0 : 1;
 }
 
-int run_views(const Options& options) {
+int run_views(const InspectOptions& options) {
   const Listing listing = Listing::open(options.path);
   const ModelCard card = model_card(listing);
   const bool colours = shows_colours(stdout);
@@ -125,9 +127,34 @@ int run_views(const Options& options) {
   return 0;
 }
 
-int run_check(const Options& options) {
+// Reads the files whose checksums are known, and adds what does not match.
+void check_sums(const std::filesystem::path& path, const Interrupt& interrupt, CheckResult& result) {
+  const std::vector<hub::Checksum> checksums = hub::known_checksums(path);
+  if (checksums.empty()) return;
+  ThreadPool pool;
+  ProgressLine progress;
+  std::vector<std::string> wrong = hub::wrong_checksums(
+      checksums, pool, [&](double share) { progress.update("reading files", share); }, interrupt.token());
+  if (wrong.empty()) {
+    result.summary +=
+        fmt::format("; {} with the right checksum", plural(static_cast<int64_t>(checksums.size()), "file"));
+  } else {
+    result.summary = wrong.front();
+    if (wrong.size() > 1)
+      result.summary +=
+          fmt::format(" (and {})", plural(static_cast<int64_t>(wrong.size()) - 1, "more problem"));
+    result.problems = std::move(wrong);
+  }
+}
+
+int run_check(const InspectOptions& options) {
   set_log_level(LogLevel::silent);  // the verdict is one sentence
-  const CheckResult result = check_path(options.path);
+  CheckResult result = check_path(options.path);
+  if (result.problems.empty()) {
+    const Interrupt interrupt(Interrupt::Second::ends_program);
+    check_sums(options.path, interrupt, result);
+    if (interrupt.happened()) return kInterruptedExitCode;
+  }
   if (!options.json && result.problems.size() > 1) {
     for (const std::string& problem : result.problems) print(printable(problem) + "\n");
   }
@@ -163,7 +190,7 @@ int inspect_command(const Arguments& arguments) {
       "  qwench inspect model.gguf --top 5 --stats\n"
       "  qwench inspect --check ~/models/Qwen3-0.6B\n"
       "  qwench inspect --diff ~/models/Qwen3-0.6B ~/models/Qwen3-0.6B-tuned\n");
-  Options options;
+  InspectOptions options;
   std::string top;
   line.add_option("PATH", options.path, "the model").value_name("");
   line.add_option("OTHER", options.other, "with --diff: the model to compare with").value_name("");

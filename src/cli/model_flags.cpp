@@ -12,6 +12,8 @@
 namespace qwench::cli {
 namespace {
 
+constexpr int kDraftTokens = 8;
+
 bool is_there(const std::filesystem::path& path) {
   std::error_code error;
   return std::filesystem::exists(path, error);
@@ -75,13 +77,19 @@ void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
   line.add_option("-m,--model", named_, "the same, by flag").value_name("MODEL");
   if (loads) {
     const std::string group = "Loading";
-    line.add_option("-c,--context,--ctx", options_.context,
+    line.add_option("-c,--context,--ctx,--ctx-size", options_.context,
                     "positions a sequence may have; 0: the model's limit or what memory holds")
         .value_name("N")
         .whole_number()
         .group(group);
     add_computing_to(line);
-    line.add_option(batch_names_, options_.max_batch, "sequences that run at once")
+    line.add_option(batch_names_, options_.max_batch,
+                    "sequences that run at once; 0: up to 64, as memory allows")
+        .value_name("N")
+        .whole_number()
+        .group(group);
+    line.add_option("--max-batch-tokens", options_.max_batch_tokens,
+                    "tokens computed at once; 0: up to 512, as memory allows")
         .value_name("N")
         .whole_number()
         .group(group);
@@ -89,8 +97,19 @@ void ModelFlags::add_to(CommandLine& line, Default fallback, bool loads) {
   line.add_flag("-v,--verbose", verbose_, "say more on stderr");
 }
 
-void ModelFlags::add_computing_to(CommandLine& line, DType cells) {
-  if (cells != DType::f16) options_.kv_dtype = cells;
+void ModelFlags::add_speculation_to(CommandLine& line) {
+  const std::string group = "Loading";
+  line.add_option("--speculative", speculative_, "ngram: guess what repeats, for speed; off (default)")
+      .value_name("HOW")
+      .group(group);
+  line.add_option("--draft-tokens", options_.speculation.draft_tokens,
+                  "with --speculative: tokens guessed at a time (default 8)")
+      .value_name("N")
+      .whole_number()
+      .group(group);
+}
+
+void ModelFlags::add_computing_to(CommandLine& line) {
   const std::string group = "Loading";
   line.add_option("-t,--threads", options_.threads, "0: the cores this process may use")
       .value_name("N")
@@ -101,9 +120,9 @@ void ModelFlags::add_computing_to(CommandLine& line, DType cells) {
       .group(group);
   line.add_option(
           "--kv-dtype", kv_dtype_,
-          cells == DType::f16
-              ? "cells of the KV cache: f16, f32, bf16 or q8_0; when absent f16, or f32 with --dtype f32"
-              : "cells of the KV cache: f32 (default), f16, bf16 or q8_0")
+          options_.kv_dtype
+              ? "cells of the KV cache: f32 (default), f16, bf16 or q8_0"
+              : "cells of the KV cache: f16, f32, bf16 or q8_0; when absent f16, or f32 with --dtype f32")
       .value_name("TYPE")
       .group(group);
 }
@@ -138,13 +157,29 @@ void ModelFlags::finish(TextSource* text, bool ids) {
   if (!kv_dtype_.empty()) options_.kv_dtype = parse_kv_dtype("--kv-dtype", kv_dtype_);
   if (options_.threads < 0) throw UsageError(fmt::format("-t {}: expected 0 or more", options_.threads));
   if (options_.context < 0) throw UsageError(fmt::format("-c {}: expected 0 or more", options_.context));
-  if (options_.max_batch < 1)
-    throw UsageError(fmt::format("--max-batch {}: expected 1 or more", options_.max_batch));
+  if (options_.max_batch < 0)
+    throw UsageError(fmt::format("--max-batch {}: expected 0 or more", options_.max_batch));
+  if (options_.max_batch_tokens < 0)
+    throw UsageError(fmt::format("--max-batch-tokens {}: expected 0 or more", options_.max_batch_tokens));
+  finish_speculation();
   if (!is_there(path_) && text != nullptr && named_.empty() && positional && !text->given() && !ids &&
       looks_like_text(positional_))
     fail_no_model(positional_, fallback_);
   path_ = find_model(path_);
   if (verbose_) set_log_level(LogLevel::detail);
+}
+
+void ModelFlags::finish_speculation() {
+  int& draft = options_.speculation.draft_tokens;
+  if (speculative_.empty() || speculative_ == "off") {
+    if (draft != 0) throw UsageError("--draft-tokens needs --speculative ngram");
+  } else if (speculative_ != "ngram") {
+    throw UsageError(fmt::format("--speculative {}: expected ngram or off", speculative_));
+  } else if (draft == 0) {
+    draft = kDraftTokens;
+  } else if (draft < 1 || draft > 64) {
+    throw UsageError(fmt::format("--draft-tokens {}: expected 1 to 64", draft));
+  }
 }
 
 std::unique_ptr<Engine> ModelFlags::load() const {

@@ -27,11 +27,15 @@ class ModelFlags {
     batch_names_ = names;
     options_.max_batch = fallback;
   }
+  /// Before add_to and add_computing_to, in commands whose numbers are compared with a reference's: cells of
+  /// the KV cache are f32 unless asked for otherwise.
+  void keep_exact_cells() { options_.kv_dtype = DType::f32; }
   /// Adds the positional MODEL and -m; with `loads`, the flags about loading too.
   void add_to(CommandLine& line, Default fallback, bool loads);
-  /// -t, --dtype and --kv-dtype: those of the flags about loading that say how to compute. `cells` is the
-  /// default type of the KV cache: an engine's own (f16), or f32 for what is compared with a reference.
-  void add_computing_to(CommandLine& line, DType cells = DType::f16);
+  /// -t, --dtype and --kv-dtype: those of the flags about loading that say how to compute.
+  void add_computing_to(CommandLine& line);
+  /// --speculative and what belongs to it, where a command generates.
+  void add_speculation_to(CommandLine& line);
   /// To be called once after parsing. With -m, the first positional is the text's, or with `ids` its first
   /// word. Throws UsageError, Error (not_found).
   void finish(TextSource* text = nullptr, bool ids = false);
@@ -44,6 +48,8 @@ class ModelFlags {
   std::unique_ptr<Engine> load() const;
 
  private:
+  void finish_speculation();
+
   Default fallback_ = Default::none;
   std::string batch_names_ = "--max-batch";
   std::optional<Option> positional_option_;
@@ -51,6 +57,7 @@ class ModelFlags {
   std::string named_;
   std::string dtype_;
   std::string kv_dtype_;
+  std::string speculative_;
   bool verbose_ = false;
   EngineOptions options_;
   std::filesystem::path path_;

@@ -34,7 +34,7 @@ std::string age(std::time_t then) {
 // Fields of files are foreign text.
 std::string field(const std::string& text) { return to_valid_utf8(text.substr(0, 64)); }
 
-Json to_json(const hub::CachedModel& model) {
+Json model_json(const hub::CachedModel& model) {
   return {{"name", model.name.text()},
           {"commit", model.commit},
           {"refs", model.refs},
@@ -85,7 +85,7 @@ int list_models(const Arguments& arguments) {
   const std::vector<hub::CachedModel> models = cache.list();
   if (json) {
     Json array = Json::array();
-    for (const hub::CachedModel& model : models) array.push_back(to_json(model));
+    for (const hub::CachedModel& model : models) array.push_back(model_json(model));
     print(array.dump() + "\n");
   } else if (models.empty()) {
     print_error(fmt::format("there is no model in {}; fetch one by: qwench pull Qwen/Qwen3-0.6B",

@@ -84,9 +84,10 @@ int perplexity_command(const Arguments& arguments) {
       "  qwench perplexity model.gguf chapter.txt --ctx 512 --stride 256 --json\n");
   ModelFlags model;
   WindowFlags flags;
+  model.keep_exact_cells();
   model.add_to(line, ModelFlags::Default::none, false);
   flags.add_to(line);
-  model.add_computing_to(line, DType::f32);
+  model.add_computing_to(line);
   if (!line.parse(arguments)) return 0;
   flags.check();
   model.finish();

@@ -176,7 +176,7 @@ int plan_command(const Arguments& arguments) {
   check_tensors(*checkpoint);
   const EngineOptions& options = model.options();
   report.name = model.path().filename().string();
-  report.asked_batch = options.max_batch;
+  report.asked_batch = std::max(1, options.max_batch);
   try {
     report.plan = plan_model(*checkpoint, options, report.available);
   } catch (const Error& error) {

@@ -8,6 +8,7 @@ namespace qwench::cli {
 
 void RunOptions::add_to(CommandLine& line) {
   model.add_to(line, ModelFlags::Default::search, true);
+  model.add_speculation_to(line);
   source.add_to(line, "PROMPT", "what to answer");
   line.add_option("--system", system, "a system message before the prompt").value_name("TEXT");
   line.add_flag("--raw", raw, "send the prompt as it is, without the model's chat template");

@@ -14,7 +14,7 @@
 namespace qwench::cli {
 namespace {
 
-Json to_json(const Score& score) {
+Json score_json(const Score& score) {
   Json top = Json::array();
   for (const auto& [id, logprob] : score.top) top.push_back({id, logprob});
   return {{"logprobs", score.logprobs}, {"top", std::move(top)}};
@@ -42,6 +42,7 @@ int score_command(const Arguments& arguments) {
   TextSource source;
   bool jsonl = false;
   int top = 10;
+  model.keep_exact_cells();
   model.add_to(line, ModelFlags::Default::none, true);
   source.add_to(line, "TEXT", "the text");
   line.add_flag("--jsonl", jsonl, "lines of {\"ids\"} in, lines of {\"logprobs\", \"top\"} out");
@@ -61,7 +62,7 @@ int score_command(const Arguments& arguments) {
   top = std::min(top, engine->info().vocab_size);
   answer_lines(std::cin, [&](const Json& request) {
     check_fields(request, {"ids"});
-    return to_json(engine->score(ids_field(request, "ids"), top));
+    return score_json(engine->score(ids_field(request, "ids"), top));
   });
   return 0;
 }

@@ -22,10 +22,11 @@ std::string statistics(const Result& result) {
   const Timings& t = result.timings;
   // The first token comes out of the prefill; the others are decoded.
   const int decoded = result.usage.completion_tokens - 1;
-  std::string line = fmt::format("qwench: {}, first token after {:.2f} s, prefill {} | {}",
-                                 plural(result.usage.prompt_tokens, "prompt token"), t.prefill_seconds,
-                                 rate(result.usage.prompt_tokens, t.prefill_seconds),
-                                 plural(result.usage.completion_tokens, "token"));
+  std::string line =
+      fmt::format("qwench: {}, first token after {:.2f} s, prefill {} | {}",
+                  plural(result.usage.prompt_tokens, "prompt token"), t.first_token_seconds,
+                  rate(result.usage.prompt_tokens - result.usage.cached_tokens, t.prefill_seconds),
+                  plural(result.usage.completion_tokens, "token"));
   if (decoded > 0) line += fmt::format(" at {}", rate(decoded, t.decode_seconds));
   return fmt::format("{} | {}", line, memory());
 }

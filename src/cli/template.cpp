@@ -16,7 +16,7 @@
 namespace qwench::cli {
 namespace {
 
-struct Options {
+struct TemplateOptions {
   std::string template_file;
   bool generation_prompt = false;
   bool ids = false;
@@ -78,7 +78,7 @@ int template_command(const Arguments& arguments) {
   ModelFlags model;
   TextSource source;
   TemplateFlags templates;
-  Options options;
+  TemplateOptions options;
   model.add_to(line, ModelFlags::Default::optional, false);
   source.add_to(line, "JSON", "messages, as an array or as an object with the fields of a --jsonl line");
   line.add_option("--template", options.template_file,

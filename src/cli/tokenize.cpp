@@ -17,7 +17,7 @@
 namespace qwench::cli {
 namespace {
 
-struct Options {
+struct TokenizeOptions {
   bool decode = false;
   bool jsonl = false;
   bool ids_only = false;
@@ -89,7 +89,7 @@ std::string coloured_pieces(const TokenizerPtr& tokenizer, std::span<const Token
   return out;
 }
 
-void show_tokens(const TokenizerPtr& tokenizer, const std::string& text, const Options& options) {
+void show_tokens(const TokenizerPtr& tokenizer, const std::string& text, const TokenizeOptions& options) {
   std::vector<TokenId> ids = tokenizer->encode(text, parse_special(options.special));
   if (options.add_special) ids = tokenizer->add_special(std::move(ids));
   if (options.count_only) {
@@ -119,7 +119,7 @@ int tokenize_command(const Arguments& arguments) {
       "  echo '{\"text\": \"Hello\", \"special\": \"none\"}' | qwench tokenize model.gguf --jsonl\n");
   ModelFlags model;
   TextSource source;
-  Options options;
+  TokenizeOptions options;
   std::vector<std::string> more;
   model.add_to(line, ModelFlags::Default::none, false);
   source.add_to(line, "TEXT", "the text, or token ids with --decode");

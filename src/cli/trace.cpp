@@ -20,7 +20,7 @@
 namespace qwench::cli {
 namespace {
 
-struct Options {
+struct TraceOptions {
   std::string ids;
   int decode = 1;
   bool totals = false;
@@ -83,7 +83,7 @@ int trace_command(const Arguments& arguments) {
       "  qwench trace model.gguf \"The cat sat on the mat\" --attention map.svg --layer 3 --head 2\n");
   ModelFlags model;
   TextSource source;
-  Options options;
+  TraceOptions options;
   model.add_to(line, ModelFlags::Default::none, false);
   source.add_to(line, "PROMPT", "the prompt, sent as it is");
   model.add_computing_to(line);

@@ -15,7 +15,7 @@
 namespace qwench::cli {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::string reference;
   std::optional<float> tolerance;
   bool compare_speed = false;
@@ -150,7 +150,7 @@ Json as_json(const SpeedRows& speed) {
             {"without_cache_seconds", speed.here.without_cache_seconds}}}};
 }
 
-int verify_reference(const ModelFlags& model, const Options& options) {
+int verify_reference(const ModelFlags& model, const VerifyOptions& options) {
   const Reference reference = Reference::open(options.reference);
   if (options.compare_speed && !reference.timings()) {
     throw Error(
@@ -245,7 +245,7 @@ Json as_json(const SelfCheckReport& report, const std::string& model) {
           {"precision", std::move(precision)}};
 }
 
-int verify_self(const ModelFlags& model, const Options& options) {
+int verify_self(const ModelFlags& model, const VerifyOptions& options) {
   const auto checkpoint = Checkpoint::open(model.path());
   SelfCheckOptions checks;
   checks.dtype = model.options().dtype;
@@ -273,9 +273,10 @@ int verify_command(const Arguments& arguments) {
       "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json\n"
       "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json --compare-speed\n");
   ModelFlags model;
-  Options options;
+  model.keep_exact_cells();
+  VerifyOptions options;
   model.add_to(line, ModelFlags::Default::none, false);
-  model.add_computing_to(line, DType::f32);
+  model.add_computing_to(line);
   line.add_option("--reference", options.reference,
                   "values recorded by tools/record_reference.py: the .json file or its folder")
       .value_name("FILE");

@@ -1,8 +1,9 @@
 #include "qwench/dtype.h"
 
 #include <array>
-#include <cctype>
 #include <string>
+
+#include "core/ascii.h"
 
 namespace qwench {
 
@@ -27,8 +28,7 @@ const DTypeTraits& traits(DType dtype) noexcept {
 }
 
 std::optional<DType> dtype_from_name(std::string_view text) noexcept {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  const std::string lower = ascii_lower(text);
   if (lower == "float32" || lower == "float") return DType::f32;
   if (lower == "float16" || lower == "half") return DType::f16;
   if (lower == "bfloat16") return DType::bf16;

@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "engine/ngram_draft.h"
 #include "engine/sampler.h"
 #include "engine/sequence.h"
 #include "engine/stop_matcher.h"
-#include "qwench/engine.h"
+#include "qwench/request.h"
 #include "text/detokenizer.h"
 
 namespace qwench {
@@ -23,16 +24,38 @@ struct GenerationContext {
   std::vector<TokenId> stop_ids;      // of the model, ascending
   std::optional<int> max_new_tokens;  // of the model
   int context = 0;
+  Speculation speculation;
 };
 
-/// One request from its first token to its Result: draws tokens, makes text of them, decides when it ends.
+/// One completion from its first token to its Result: draws tokens, makes text of them, decides when it ends.
 class Generation {
  public:
-  /// Throws Error (invalid_argument) for settings out of range.
-  Generation(const Request& request, size_t index, const GenerationContext& context);
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// Completion `index` of `request`; both references must outlive it. Throws Error (invalid_argument) for
+  /// settings out of range.
+  Generation(const Request& request, int index, const GenerationContext& context);
+  Generation(const Generation&) = delete;
+  Generation& operator=(const Generation&) = delete;
 
   Sequence& sequence() { return sequence_; }
+  const Request& request() const { return request_; }
+  int index() const { return index_; }
   bool finished() const { return finished_; }
+  bool failed() const { return finished_ && result_.finish_reason == FinishReason::error; }
+  /// How many more tokens it may draw.
+  int tokens_left() const { return max_tokens_ - static_cast<int>(result_.ids.size()); }
+
+  /// The pass that begins computes a part of it.
+  void begin_pass(Time now);
+  bool began() const { return began_.has_value(); }
+  /// The position whose logits give the next of the prompt's log-probabilities; -1 when none is wanted.
+  int next_prompt_logprob() const;
+  void take_prompt_logits(std::span<const float> logits);
+
+  /// Gives the sequence drafts of what comes next, where guessing is on.
+  void propose_drafts();
+  void learn_from_drafts(int proposed, int right) { draft_.learn(proposed, right); }
 
   /// The backend's argmax is all it needs of the logits.
   bool takes_argmax() const {
@@ -42,8 +65,15 @@ class Generation {
   /// argmax of -1 stands for logits that are not finite.
   std::string take_logits(std::span<float> logits, SamplerScratch& scratch);
   std::string take_argmax(TokenId id);
+  /// Of the token drawn last; null where it is not asked for.
+  const TokenLogprob* last_logprob() const {
+    return result_.logprobs.empty() ? nullptr : &result_.logprobs.back();
+  }
 
-  void cancel();
+  /// Takes over what the first completion of the same prompt has seen while it ran alone, its failure too.
+  void follow(const Generation& first);
+
+  void end(FinishReason reason);  ///< from outside
   void fail(const std::string& sentence);
   /// What the end of the text still releases; to be called once, after finished().
   std::string finish_text();
@@ -51,21 +81,25 @@ class Generation {
 
  private:
   std::string append(TokenId id);
+  void take_stop_string(std::string& text);
   void finish(FinishReason reason);
 
   const Request& request_;
+  const int index_;
   const GenerationContext& context_;
   Sequence sequence_;
   Sampler sampler_;
   std::optional<Detokenizer> detokenizer_;
   StopMatcher stop_matcher_;
+  NgramDraft draft_;
   std::vector<TokenId> stop_ids_;  // ascending
   int max_tokens_;
   bool finished_ = false;
   Result result_;
   std::vector<float> raw_logits_;  // [vocab], where log-probabilities are wanted
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point first_token_;
+  Time submitted_ = std::chrono::steady_clock::now();
+  std::optional<Time> began_;
+  Time first_token_;
 };
 
 }  // namespace qwench

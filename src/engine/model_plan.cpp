@@ -15,6 +15,16 @@ namespace {
 // Logits are computed for so many rows at a time at least: 40 MB for the largest vocabulary, and resident
 // only as far as a batch uses them.
 constexpr int kMinLogitRows = 64;
+// What is chosen where nothing is asked for. More rows than 512 do not make a pass more efficient;
+// activations take an eighth at most of what the weights leave, and the cache, which fills up with what may
+// be of use again, half of the rest. Sequences count as of usual length: longer ones wait for each other or
+// are preempted.
+constexpr int kMostBatch = 64;
+constexpr int kMostBatchTokens = 512;
+constexpr int kLeastBatchTokens = 64;
+constexpr uint64_t kActivationPart = 8;
+constexpr double kCacheShare = 0.5;
+constexpr int kUsualLength = 1024;
 // Measured: the program with its libraries and two threads, before a model is loaded.
 constexpr uint64_t kProgram = 16'000'000;
 // Measured: what a tokenizer keeps, for each byte of the tables it is read from.
@@ -76,22 +86,37 @@ uint64_t ModelPlan::total() const {
 
 ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available) {
   ModelPlan plan;
+  plan.max_batch = options.max_batch > 0 ? options.max_batch : kMostBatch;
+  plan.max_batch_tokens = options.max_batch_tokens > 0 ? options.max_batch_tokens : kMostBatchTokens;
   count_weights(checkpoint, options.dtype, plan);
   plan.text = text_bytes(checkpoint);
   plan.program = kProgram;
-  const MemoryRequest request{
+  MemoryRequest request{
       .weights = plan.weights_mapped + plan.weights_converted + plan.embedding + plan.text + plan.program,
       .kv_dtype = options.cells(),
       .context = options.context,
-      .max_batch = options.max_batch,
-      .max_batch_tokens = options.max_batch_tokens,
-      .max_logit_rows = std::max(kMinLogitRows, options.max_batch),
+      .max_batch = plan.max_batch,
+      .max_batch_tokens = plan.max_batch_tokens,
+      .max_logit_rows = std::max(kMinLogitRows, plan.max_batch),
+      .cache_tokens = options.cache_tokens,
+      .cache_share = options.max_batch > 0 ? 1.0 : kCacheShare,
       .available = available};
+  if (options.max_batch_tokens == 0) {
+    const uint64_t left = available - std::min(available, request.weights);
+    while (request.max_batch_tokens > kLeastBatchTokens &&
+           activation_bytes(checkpoint.config(), request) > left / kActivationPart)
+      request.max_batch_tokens /= 2;
+    plan.max_batch_tokens = request.max_batch_tokens;
+  }
   plan.memory = plan_memory(checkpoint.config(), request);
+  if (options.max_batch == 0) {
+    const int usual = std::min(plan.memory.context, kUsualLength);
+    plan.max_batch = std::clamp(plan.memory.blocks / ((usual + kBlockSize - 1) / kBlockSize), 1, kMostBatch);
+  }
   plan.kv_per_token = plan.memory.kv_per_token;
   plan.context = plan.memory.context;
   const int blocks = (plan.context + kBlockSize - 1) / kBlockSize;
-  plan.batch = std::min(options.max_batch, plan.memory.blocks / blocks);
+  plan.batch = std::min(plan.max_batch, plan.memory.blocks / blocks);
   MemoryRequest resident = request;
   resident.max_logit_rows = plan.batch;
   plan.activations = activation_bytes(checkpoint.config(), resident);

@@ -20,9 +20,11 @@ struct ModelPlan {
   uint64_t text = 0;         ///< tokenizer and chat template
   uint64_t program = 0;      ///< code, libraries, threads
   uint64_t kv_per_token = 0;
-  int context = 0;    ///< positions a sequence may have
-  int batch = 0;      ///< sequences of full length that the cache holds at once, at most max_batch
-  MemoryPlan memory;  ///< what the engine reserves
+  int context = 0;           ///< positions a sequence may have
+  int batch = 0;             ///< sequences of full length that the cache holds at once, at most max_batch
+  MemoryPlan memory;         ///< what the engine reserves
+  int max_batch = 0;         ///< completions that run at once: as asked for, or chosen
+  int max_batch_tokens = 0;  ///< rows of one forward pass: as asked for, or chosen
 
   int64_t parameters = 0;
   uint64_t bytes_per_token = 0;  ///< weights read for one token

@@ -87,6 +87,21 @@ std::optional<std::string> Cache::commit_of(const ModelName& model) const {
   return std::nullopt;
 }
 
+std::vector<std::pair<std::string, std::string>> Cache::refs(const ModelName& model) const {
+  std::vector<std::pair<std::string, std::string>> refs;
+  const fs::path below = folder(model) / "refs";
+  std::error_code error;
+  fs::recursive_directory_iterator entry(below, error);  // those with a slash lie in folders
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    ModelName named = model;
+    named.revision = entry->path().lexically_relative(below).generic_string();
+    std::error_code broken;
+    if (!is_safe_path(named.revision) || !entry->is_regular_file(broken)) continue;
+    if (auto commit = commit_of(named)) refs.emplace_back(named.revision, std::move(*commit));
+  }
+  return refs;
+}
+
 std::optional<fs::path> Cache::find(const ModelName& model) const {
   const auto commit = commit_of(model);
   if (!commit) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hub/model_name.h"
@@ -56,6 +57,9 @@ class Cache {
 
   /// The commit that model.revision means here; without a revision, main and then master are looked up.
   std::optional<std::string> commit_of(const ModelName& model) const;
+
+  /// Each branch and tag that is kept of the repository, and the commit that it means.
+  std::vector<std::pair<std::string, std::string>> refs(const ModelName& model) const;
 
   /// What Checkpoint::open takes for this name: the snapshot's folder or a .gguf file. Empty when it is not
   /// in the cache. Throws Error (invalid_argument) when it is not clear which GGUF model is meant.

@@ -41,19 +41,9 @@ std::optional<ModelName> name_of(const fs::path& folder) {
   return parse_model_name(text.replace(separator, 2, "/"));
 }
 
-/// The refs of a repository: what each branch and tag means.
 std::map<std::string, std::vector<std::string>> refs_by_commit(const Cache& cache, const ModelName& model) {
   std::map<std::string, std::vector<std::string>> refs;
-  const fs::path folder = cache.folder(model) / "refs";
-  std::error_code error;
-  fs::recursive_directory_iterator entry(folder, error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    ModelName named = model;
-    named.revision = entry->path().lexically_relative(folder).generic_string();
-    std::error_code broken;
-    if (!is_safe_path(named.revision) || !entry->is_regular_file(broken)) continue;
-    if (const auto commit = cache.commit_of(named)) refs[*commit].push_back(named.revision);
-  }
+  for (auto& [revision, commit] : cache.refs(model)) refs[commit].push_back(revision);
   for (auto& [commit, names] : refs) std::sort(names.begin(), names.end());
   return refs;
 }

@@ -53,22 +53,6 @@ void refuse_links(const fs::path& root, const fs::path& path) {
   }
 }
 
-// Branches and tags that mean the commit; those with a slash lie in folders.
-std::vector<fs::path> refs_to(const Cache& cache, const ModelName& model, const std::string& commit) {
-  std::vector<fs::path> refs;
-  const fs::path folder = cache.folder(model) / "refs";
-  std::error_code error;
-  fs::recursive_directory_iterator entry(folder, error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    ModelName named = model;
-    named.revision = entry->path().lexically_relative(folder).generic_string();
-    std::error_code broken;
-    if (is_safe_path(named.revision) && entry->is_regular_file(broken) && cache.commit_of(named) == commit)
-      refs.push_back(entry->path());
-  }
-  return refs;
-}
-
 void lock_all(const fs::path& locks, const ModelName& model, std::vector<FileLock>& held) {
   for (const fs::path& file : entries_in(locks)) {
     if (file.extension() != ".lock") continue;
@@ -131,7 +115,9 @@ Removal Cache::plan_removal(const ModelName& model) const {
   if (!others) return remove_all();
   if (chosen.size() == files.size()) {
     removal.paths.push_back(doomed);
-    for (const auto& ref : refs_to(*this, model, *commit)) removal.paths.push_back(ref);
+    for (const auto& [revision, meant] : refs(model)) {
+      if (meant == *commit) removal.paths.push_back(repository / "refs" / revision);
+    }
   }
   for (const fs::path& blob : freed) {
     if (!is_inside(repository, blob)) continue;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "checkpoint/printable.h"
+#include "core/ascii.h"
 #include "qwench/error.h"
 
 namespace qwench::hub {
@@ -14,12 +15,6 @@ namespace {
 
 constexpr std::string_view kExtension = ".gguf";
 constexpr size_t kPartSuffix = std::string_view("-00001-of-00003").size();
-
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return text;
-}
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
@@ -35,7 +30,8 @@ std::optional<size_t> five_digits(const std::string& text) {
 }
 
 std::optional<Part> part_of(const std::string& path) {
-  if (!lower(path).ends_with(kExtension) || lower(file_name(path)).starts_with("mmproj")) return std::nullopt;
+  if (!ascii_lower(path).ends_with(kExtension) || ascii_lower(file_name(path)).starts_with("mmproj"))
+    return std::nullopt;
   std::string stem = path.substr(0, path.size() - kExtension.size());
   if (stem.size() > kPartSuffix) {
     const std::string suffix = stem.substr(stem.size() - kPartSuffix);
@@ -49,8 +45,8 @@ std::optional<Part> part_of(const std::string& path) {
 }
 
 bool has_label(const std::string& stem, const std::string& choice) {
-  const std::string name = lower(file_name(stem));
-  const std::string label = lower(choice);
+  const std::string name = ascii_lower(file_name(stem));
+  const std::string label = ascii_lower(choice);
   if (name == label) return true;
   if (!name.ends_with(label) || name.size() <= label.size()) return false;
   const char before = name[name.size() - label.size() - 1];
@@ -74,7 +70,7 @@ std::string GgufChoice::label() const {
   const size_t separator = name.find_last_of("-.");
   const std::string last = separator == std::string::npos ? "" : name.substr(separator + 1);
   const bool is_type = !last.empty() &&
-                       std::string_view("qifbt").find(lower(last).front()) != std::string_view::npos &&
+                       std::string_view("qifbt").find(ascii_lower(last).front()) != std::string_view::npos &&
                        last.find_first_of("0123456789") != std::string::npos;
   return is_type ? last : name;
 }

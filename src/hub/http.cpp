@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "checkpoint/printable.h"
+#include "core/ascii.h"
 #include "qwench/error.h"
 
 namespace qwench::hub {
@@ -32,13 +33,6 @@ std::string trimmed(std::string_view text) {
   while (!text.empty() && static_cast<unsigned char>(text.back()) <= ' ') text.remove_suffix(1);
   while (!text.empty() && static_cast<unsigned char>(text.front()) <= ' ') text.remove_prefix(1);
   return std::string(text);
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return result;
 }
 
 bool is_loopback(const std::string& origin) {
@@ -104,7 +98,7 @@ struct HttpClient::Exchange {
     }
     const size_t colon = line.find(':');
     if (colon == std::string_view::npos || response.headers.size() >= kMaxHeaders) return;
-    response.headers[lower(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
+    response.headers[ascii_lower(line.substr(0, colon))] = trimmed(line.substr(colon + 1));
   }
 
   void take_status() {
@@ -201,7 +195,7 @@ std::string origin_of(const std::string& url) {
   const auto part = [&](CURLUPart which) {
     char* text = nullptr;
     if (curl_url_get(address.get(), which, &text, CURLU_DEFAULT_PORT) != CURLUE_OK) return std::string();
-    std::string result = lower(text);
+    std::string result = ascii_lower(text);
     curl_free(text);
     return result;
   };

@@ -14,6 +14,7 @@
 #include "core/memory.h"
 #include "hub/download.h"
 #include "hub/file_lock.h"
+#include "hub/preview.h"
 #include "hub/remote.h"
 #include "qwench/error.h"
 
@@ -21,6 +22,9 @@ namespace qwench::hub {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Bytes of weights from which their headers are asked for first, to tell what the model takes in memory.
+constexpr uint64_t kWorthPreview = uint64_t{16} << 20;
 
 /// Some threads with a connection each, taking files in order. The first failure stops them all.
 class Workers {
@@ -158,6 +162,8 @@ class Pull {
     }
     plan.disk_free = free_space(cache_.root());
     plan.memory_free = available_memory();
+    const std::unique_ptr<Preview> preview = preview_of(plan);
+    if (preview) plan.preview = preview->model();
     if (options_.on_plan) options_.on_plan(plan);
     if (plan.missing > plan.disk_free) {
       throw Error(
@@ -167,6 +173,23 @@ class Pull {
               "to a larger disk",
               model_.text(), plan.missing, cache_.root().string(), plan.disk_free));
     }
+  }
+
+  std::unique_ptr<Preview> preview_of(const PullPlan& plan) {
+    std::unique_ptr<Preview> preview;
+    if (!plan.needs_download() || plan.missing > plan.disk_free || plan.weight_bytes < kWorthPreview)
+      return preview;
+    workers_.run(
+        1,
+        [&](HttpClient& client, const std::stop_token&, size_t) {
+          try {
+            preview = std::make_unique<Preview>(client, *remote_, listing_.commit, selection_, blobs_);
+          } catch (const Error&) {
+            // The pull itself goes on, and says what is wrong where that lasts.
+          }
+        },
+        [] {});
+    return preview;
   }
 
   void fetch() {

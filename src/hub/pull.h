@@ -23,6 +23,9 @@ struct PullPlan {
   uint64_t weight_bytes = 0;  ///< of the files that hold weights
   uint64_t disk_free = 0;
   uint64_t memory_free = 0;
+  /// The model with holes for its weights (hub/preview.h), while on_plan runs; empty where nothing is to be
+  /// fetched, the weights are small, or the headers could not be had.
+  std::filesystem::path preview;
   bool needs_download() const { return missing > 0; }
 };
 

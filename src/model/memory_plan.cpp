@@ -83,8 +83,19 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
     }
     plan.context = static_cast<int>(fitting * kBlockSize);
   }
-  plan.blocks = static_cast<int>(
-      std::min<int64_t>(fitting, static_cast<int64_t>(blocks_of(plan.context)) * request.max_batch));
+  const int64_t least = blocks_of(plan.context);
+  int64_t most = std::max(least, static_cast<int64_t>(static_cast<double>(fitting) * request.cache_share));
+  if (request.cache_tokens > 0) {
+    if (request.cache_tokens < plan.context) {
+      throw Error(
+          ErrorKind::invalid_argument,
+          fmt::format("a KV cache of {} positions was asked for, but a sequence may have {}; ask for at "
+                      "least as many, or use a shorter context (-c)",
+                      request.cache_tokens, plan.context));
+    }
+    most = std::min<int64_t>(fitting, blocks_of(request.cache_tokens));
+  }
+  plan.blocks = static_cast<int>(std::min(most, least * request.max_batch));
   return plan;
 }
 

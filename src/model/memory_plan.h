@@ -27,6 +27,8 @@ struct MemoryRequest {
   int max_batch = 1;
   int max_batch_tokens = 1;
   int max_logit_rows = 1;
+  int64_t cache_tokens = 0;  // positions in the KV cache; 0: those of max_batch sequences
+  double cache_share = 1;  // of what weights and buffers leave, for the cache, where one sequence needs less
   uint64_t available = 0;  // bytes there are
 };
 

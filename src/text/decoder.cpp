@@ -24,9 +24,10 @@ class Simple : public TokenDecoder {
   Wrap wrap_;
 };
 
-class Sequence : public TokenDecoder {
+class DecoderSequence : public TokenDecoder {
  public:
-  explicit Sequence(std::vector<std::shared_ptr<const TokenDecoder>> steps) : steps_(std::move(steps)) {}
+  explicit DecoderSequence(std::vector<std::shared_ptr<const TokenDecoder>> steps)
+      : steps_(std::move(steps)) {}
   std::unique_ptr<DecoderSink> stream(std::unique_ptr<DecoderSink> next) const override {
     for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) next = (*step)->stream(std::move(next));
     return next;
@@ -54,7 +55,7 @@ std::shared_ptr<const TokenDecoder> parse(const Json& json, const std::string& w
     for (const Json& step : fields.list("decoders")) {
       steps.push_back(parse(step, fmt::format("{}[{}]", fields.at("decoders"), steps.size()), depth + 1));
     }
-    return std::make_shared<Sequence>(std::move(steps));
+    return std::make_shared<DecoderSequence>(std::move(steps));
   }
   if (type == "ByteLevel") {
     fields.only({"add_prefix_space", "trim_offsets", "use_regex"});

@@ -84,9 +84,10 @@ class UnicodeForm : public Normalizer {
   unicode::NormalizationForm form_;
 };
 
-class Sequence : public Normalizer {
+class NormalizerSequence : public Normalizer {
  public:
-  explicit Sequence(std::vector<std::shared_ptr<const Normalizer>> steps) : steps_(std::move(steps)) {}
+  explicit NormalizerSequence(std::vector<std::shared_ptr<const Normalizer>> steps)
+      : steps_(std::move(steps)) {}
   bool leaves_as_is(std::string_view text) const override {
     return std::all_of(steps_.begin(), steps_.end(), [&](const auto& s) { return s->leaves_as_is(text); });
   }
@@ -211,7 +212,7 @@ void append_nmt(char32_t c, std::string& out) {
   append_utf8(out, space ? U' ' : c);
 }
 
-constexpr std::string_view kSupported =
+constexpr std::string_view kSupportedNormalizers =
     "NFC, NFD, NFKC, NFKD, Sequence, Replace, Prepend, Lowercase, Strip, StripAccents, Nmt and ByteLevel";
 
 std::shared_ptr<const Normalizer> parse(const Json& json, const std::string& where, int depth) {
@@ -234,7 +235,7 @@ std::shared_ptr<const Normalizer> parse(const Json& json, const std::string& whe
       steps.push_back(
           parse(step, fields.at("normalizers") + "[" + std::to_string(steps.size()) + "]", depth + 1));
     }
-    return std::make_shared<Sequence>(std::move(steps));
+    return std::make_shared<NormalizerSequence>(std::move(steps));
   }
   if (type == "Replace") {
     fields.only({"pattern", "content"});
@@ -265,7 +266,7 @@ std::shared_ptr<const Normalizer> parse(const Json& json, const std::string& whe
       append_byte_alphabet(out, bytes);
     });
   }
-  fields.unknown_type("normalizer", kSupported);
+  fields.unknown_type("normalizer", kSupportedNormalizers);
 }
 
 }  // namespace

@@ -194,9 +194,10 @@ void split_words(PreTokenizedText& text) {
   text.pieces.swap(text.buffer);
 }
 
-class Sequence : public PreTokenizer {
+class PreTokenizerSequence : public PreTokenizer {
  public:
-  explicit Sequence(std::vector<std::shared_ptr<const PreTokenizer>> steps) : steps_(std::move(steps)) {}
+  explicit PreTokenizerSequence(std::vector<std::shared_ptr<const PreTokenizer>> steps)
+      : steps_(std::move(steps)) {}
   void apply(PreTokenizedText& text) const override {
     for (const auto& step : steps_) step->apply(text);
   }
@@ -205,7 +206,7 @@ class Sequence : public PreTokenizer {
   std::vector<std::shared_ptr<const PreTokenizer>> steps_;
 };
 
-constexpr std::string_view kSupported =
+constexpr std::string_view kSupportedPreTokenizers =
     "Split, ByteLevel, Digits, Sequence, Whitespace, WhitespaceSplit, Punctuation, Metaspace, "
     "BertPreTokenizer, "
     "CharDelimiterSplit and FixedLength";
@@ -239,7 +240,7 @@ std::shared_ptr<const PreTokenizer> parse(const Json& json, const std::string& w
       steps.push_back(parse(step, fmt::format("{}[{}]", fields.at("pretokenizers"), steps.size()), final_step,
                             depth + 1));
     }
-    return std::make_shared<Sequence>(std::move(steps));
+    return std::make_shared<PreTokenizerSequence>(std::move(steps));
   }
   if (type == "Split") {
     fields.only({"pattern", "behavior", "invert"});
@@ -295,7 +296,7 @@ std::shared_ptr<const PreTokenizer> parse(const Json& json, const std::string& w
                           [](char32_t, uint16_t p) { return (p & unicode::kPunctuation) != 0; });
     });
   }
-  fields.unknown_type("pre-tokenizer", kSupported);
+  fields.unknown_type("pre-tokenizer", kSupportedPreTokenizers);
 }
 
 }  // namespace

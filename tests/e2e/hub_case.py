@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import time
 
-from fake_hub import FakeHub
+from fake_hub import FakeHub, etag
 from support import BINARY, DATA, TestCase, qwench
 
 TINY = os.path.join(DATA, "models", "llama-tiny")
@@ -71,6 +71,10 @@ class PullCase(TestCase):
 
     def unfinished(self):
         return [name for _, _, names in os.walk(self.cache) for name in names if name.endswith(".incomplete")]
+
+    def assert_nothing_unfinished_of(self, name, repo=REPO):
+        """The other files' transfers may have been broken off by this one's failure; a later pull resumes them."""
+        self.assertNotIn(etag(name, self.hub.repos[repo][name]) + ".incomplete", self.unfinished())
 
     def start(self, *arguments):
         return subprocess.Popen([BINARY, *arguments], env={**os.environ, **self.env}, stdin=subprocess.DEVNULL,

@@ -1,4 +1,5 @@
 """`qwench inspect`: what a model's files hold."""
+import hashlib
 import json
 import os
 import shutil
@@ -112,6 +113,28 @@ class Inspect(TestCase):
             self.assertIn("model.norm.weight", outcome.out)
 
     @unittest.skipIf(SANITIZED, "the sanitizers' own tables are too large for such a mapping")
+    def test_check_compares_checksums_where_they_are_known(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("config.json", "model.safetensors"):
+                shutil.copy(os.path.join(model("llama-tiny"), name), folder)
+            weights = os.path.join(folder, "model.safetensors")
+            with open(weights, "rb") as f:
+                right = hashlib.sha256(f.read()).hexdigest()
+            sums = os.path.join(folder, "SHA256SUMS")
+            for digits, code, said in ((right, 0, "1 file with the right checksum"), ("0" * 64, 1, "SHA256SUMS says 0000")):
+                with open(sums, "w", encoding="utf-8") as f:
+                    f.write(f"{digits}  model.safetensors\n")
+                outcome = qwench("inspect", "--check", folder)
+                self.assertEqual(outcome.code, code, outcome)
+                self.assertIn(said, outcome.out + outcome.err)
+            for line, said in (("x  model.safetensors", "line 1 is no line of sha256sum"), (right + "  ../x", "outside of the folder"),
+                               (right + "  absent", "which is not there")):
+                with open(sums, "w", encoding="utf-8") as f:
+                    f.write(line + "\n")
+                outcome = qwench("inspect", "--check", folder)
+                self.assert_fails_cleanly(outcome)
+                self.assertIn(said, outcome.err)
+
     def test_a_checkpoint_of_600_gb_takes_a_second(self):
         with tempfile.TemporaryDirectory() as folder:
             config = {"model_type": "qwen3", "hidden_size": 16384, "intermediate_size": 65536, "num_hidden_layers": 80,

@@ -10,8 +10,27 @@ import time
 import unittest
 
 from fake_hub import COMMIT, FakeHub, etag, git_sha1, sha256
-from hub_case import GGUF, NEEDED, REPO, SHARDED, WEIGHTS, PullCase, read
+from hub_case import GGUF, NEEDED, REPO, SHARDED, TINY, WEIGHTS, PullCase, read
 from support import BINARY
+
+
+def wide_model(rows=300_000):
+    """llama-tiny with a vocabulary so large that its weights are worth a plan."""
+    content = read(TINY, WEIGHTS)
+    header = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+    header.pop("__metadata__", None)
+    end = 0
+    for name, tensor in header.items():
+        if name in ("model.embed_tokens.weight", "lm_head.weight"):
+            tensor["shape"][0] = rows
+        size = 2 if tensor["dtype"] in ("BF16", "F16") else 4
+        for n in tensor["shape"]:
+            size *= n
+        tensor["data_offsets"] = [end, end + size]
+        end += size
+    text = json.dumps(header).encode()
+    config = json.loads(read(TINY, "config.json")) | {"vocab_size": rows}
+    return {"config.json": json.dumps(config).encode(), WEIGHTS: len(text).to_bytes(8, "little") + text + bytes(end)}
 
 
 class Layout(PullCase):
@@ -30,6 +49,28 @@ class Layout(PullCase):
         outcome = self.pull()
         for words in (REPO, "3 files", "to fetch", "disk:", "memory: weights of 655.6 kB fit"):
             self.assertIn(words, outcome.err)
+
+    def test_the_memory_plan_is_made_from_the_headers_before_the_weights_are_fetched(self):
+        self.hub.repos["Test/Wide"] = wide_model()
+        outcome = self.pull("Test/Wide")
+        self.assertEqual(outcome.code, 0, outcome)
+        self.assertRegex(outcome.err, r"memory: it takes [0-9.]+ MB of the [0-9.]+ GB available at 512 positions")
+        planned = json.loads(self.qwench("plan", "Test/Wide", "--json").out)
+        self.assertEqual(planned["context"], 512)
+
+    def test_inspect_compares_what_was_pulled_with_its_checksums(self):
+        snapshot = self.assert_pulled(self.pull())
+        outcome = self.qwench("inspect", "--check", REPO)
+        self.assertEqual(outcome.code, 0, outcome)
+        self.assertIn("3 files with the right checksum", outcome.out)
+        blob = os.path.realpath(os.path.join(snapshot, WEIGHTS))
+        content = bytearray(read(blob))
+        content[-1] ^= 1
+        with open(blob, "wb") as f:
+            f.write(content)
+        outcome = self.qwench("inspect", "--check", REPO)
+        self.assertEqual(outcome.code, 1, outcome)
+        self.assertIn("but the hub says " + sha256(self.hub.repos[REPO][WEIGHTS]), outcome.err)
 
     def test_a_second_pull_fetches_nothing(self):
         self.assert_pulled(self.pull())
@@ -210,7 +251,7 @@ class Trouble(PullCase):
                 shutil.rmtree(self.cache, ignore_errors=True)
                 self.hub.on(f"content {name}", {"wrong_bytes": True}, {"wrong_bytes": True})
                 self.assert_refused(self.pull(), name, "checksum")
-                self.assertEqual(self.unfinished(), [])
+                self.assert_nothing_unfinished_of(name)
                 blob = os.path.join(self.repo_folder(), "blobs", etag(name, self.hub.repos[REPO][name]))
                 self.assertFalse(os.path.exists(blob))
 
@@ -219,7 +260,7 @@ class Trouble(PullCase):
             with self.subTest(action):
                 self.hub.on(f"content {WEIGHTS}", action)
                 self.assert_refused(self.pull(), WEIGHTS, "655632")
-                self.assertEqual(self.unfinished(), [])
+                self.assert_nothing_unfinished_of(WEIGHTS)
         self.hub.on(f"content {WEIGHTS}", {"cut": 1000}, {"content_range": "bytes 7-655631/655632"})
         self.assert_refused(self.pull(), WEIGHTS, "expected bytes 1000-")
 

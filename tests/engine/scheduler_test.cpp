@@ -24,7 +24,7 @@ int step(Scheduler& scheduler) {
   int count = 0;
   for (const ScheduledRows& part : rows) {
     count += part.rows;
-    if (part.draws()) drawing.push_back(part.sequence);
+    if (part.draws) drawing.push_back(part.sequence);
   }
   scheduler.commit(rows);
   for (Sequence* sequence : drawing) sequence->ids.push_back(2);
@@ -58,7 +58,7 @@ TEST(Scheduler, DecodingGoesBeforePrefillAndBothShareAPass) {
   EXPECT_EQ(rows[0].rows, 1);
   EXPECT_EQ(rows[1].sequence, &second);
   EXPECT_EQ(rows[1].rows, 31);
-  EXPECT_FALSE(rows[1].draws());
+  EXPECT_FALSE(rows[1].draws);
 }
 
 TEST(Scheduler, MoreThanTheBatchWaits) {
@@ -78,7 +78,7 @@ TEST(Scheduler, TheLatestIsPreemptedWhenBlocksRunOutAndComesBack) {
   Sequence second = sequence_of(20);
   scheduler.add(first);
   scheduler.add(second);
-  while (scheduler.preemptions() == 0) step(scheduler);
+  while (scheduler.counts().preemptions == 0) step(scheduler);
   EXPECT_EQ(first.length(), 34) << "both needed a third block for position 33";
   EXPECT_EQ(second.computed, 0);
   EXPECT_EQ(second.block_table.size(), 0U);
@@ -102,7 +102,7 @@ TEST(Scheduler, EverySequenceEndsAndEveryBlockComesBackUnderRandomLoads) {
     std::vector<int> goals;
     for (int i = 0; i < 12; ++i) {
       sequences.push_back(std::make_unique<Sequence>(sequence_of(pick(1, 60))));
-      sequences.back()->request = static_cast<size_t>(i);
+      sequences.back()->index = i;
       goals.push_back(std::min(longest, sequences.back()->length() + pick(1, 40)));
       scheduler.add(*sequences.back());
     }
@@ -114,7 +114,7 @@ TEST(Scheduler, EverySequenceEndsAndEveryBlockComesBackUnderRandomLoads) {
       for (auto& sequence : sequences) {
         held += static_cast<int>(sequence->block_table.size());
         ASSERT_GE(static_cast<int>(sequence->block_table.size()) * kBlockSize, sequence->computed);
-        if (sequence->length() >= goals[sequence->request] && sequence->pending() <= 1)
+        if (sequence->length() >= goals[static_cast<size_t>(sequence->index)] && sequence->pending() <= 1)
           scheduler.remove(*sequence);
       }
       ASSERT_LE(held, pool.size());

@@ -30,14 +30,16 @@ git ls-files -z '*.py' | xargs -0 /usr/bin/env python3 -c 'import ast, sys
 for path in sys.argv[1:]: ast.parse(open(path, encoding="utf-8").read(), path)' || failed=1
 
 echo "clang-tidy"
-# A build folder of its own: clang-tidy cannot read GCC's precompiled headers.
-quietly cmake --preset release -B build/lint -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DQWENCH_TESTS=OFF -DQWENCH_BENCH=OFF
+# Build folders of their own: clang-tidy cannot read GCC's precompiled headers. All files go several together, which
+# reads the headers once for each group.
+options=(-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DQWENCH_TESTS=OFF -DQWENCH_BENCH=OFF)
 if [[ $# == 0 ]]; then
-  mapfile -t files < <(git ls-files 'src/*.cpp')
+  quietly cmake --preset release -B build/lint-all "${options[@]}" -DQWENCH_UNITY=ON
+  python tools/tidy.py build/lint-all || failed=1
 else
-  files=("$@")
+  quietly cmake --preset release -B build/lint "${options[@]}"
+  python tools/tidy.py build/lint "$@" || failed=1
 fi
-python tools/tidy.py build/lint "${files[@]}" || failed=1
 
 if [[ $failed != 0 ]]; then die "lint found something; ./dev fmt repairs the formatting"; fi
 echo "lint: clean"

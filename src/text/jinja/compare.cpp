@@ -7,7 +7,7 @@
 namespace qwench::jinja {
 namespace {
 
-const char* symbol(Operator op) {
+const char* order_symbol(Operator op) {
   switch (op) {
     case Operator::less:
       return "<";
@@ -150,7 +150,7 @@ bool compare(Runtime& rt, Operator op, const Value& a, const Value& b) {
   }
   if (a.is_sequence() && a.type() == b.type())
     return compare_sequences(rt, op, a.as<Sequence>(), b.as<Sequence>());
-  fail(std::string("'") + symbol(op) + "' not supported between instances of '" + type_name(a) + "' and '" +
+  fail(std::string("'") + order_symbol(op) + "' not supported between instances of '" + type_name(a) + "' and '" +
        type_name(b) + "'");
 }
 

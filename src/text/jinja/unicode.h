@@ -16,6 +16,7 @@ bool is_decimal(char32_t c);  ///< category Nd
 bool is_digit(char32_t c);    ///< decimals, superscripts, circled digits
 bool is_numeric(char32_t c);  ///< categories N*, and the CJK numerals
 bool is_alnum(char32_t c);
+inline bool is_word(char32_t c) { return is_alnum(c) || c == '_'; }  ///< \w of regular expressions
 bool is_lower(char32_t c);
 bool is_upper(char32_t c);
 bool is_title(char32_t c);      ///< category Lt

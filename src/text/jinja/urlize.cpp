@@ -9,7 +9,6 @@
 namespace qwench::jinja {
 namespace {
 
-bool is_word(char32_t c) { return is_alnum(c) || c == '_'; }
 bool is_ascii_letter(char32_t c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_hex(char32_t c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 

@@ -10,7 +10,6 @@ namespace {
 
 bool is_wrap_space(char32_t c) { return c == ' ' || (c >= 9 && c <= 13); }
 bool is_letter(char32_t c) { return (is_alnum(c) || c == '_') && !is_decimal(c); }
-bool is_word(char32_t c) { return is_alnum(c) || c == '_'; }
 bool is_word_or_mark(char32_t c) {
   return is_word(c) || c == '!' || c == '"' || c == '\'' || c == '&' || c == '.' || c == ',' || c == '?';
 }

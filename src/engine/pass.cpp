@@ -1,0 +1,106 @@
+#include "engine/pass.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace qwench {
+
+Pass::Pass(LoadedModel& model) : model_(model), logits_(static_cast<size_t>(model.info().vocab_size)) {}
+
+std::span<const int> Pass::run(std::span<const ScheduledRows> parts) {
+  forward(parts);
+  take_drafts(parts);
+  Decoder& decoder = model_.decoder();
+  for (size_t first = 0; first < rows_.size(); first += static_cast<size_t>(decoder.max_logit_rows())) {
+    const size_t count = std::min(rows_.size() - first, static_cast<size_t>(decoder.max_logit_rows()));
+    const Matrix& logits = decoder.logits(static_cast<int>(first), static_cast<int>(count));
+    has_argmax_ = false;
+    argmax_.resize(count);
+    for (size_t i = 0; i < count; ++i) use(rows_[first + i], logits, static_cast<int>(i));
+  }
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const int drafts = static_cast<int>(parts_[i].drafts);
+    const int right = good_[i] - (parts[i].rows - drafts);
+    draft_hits_ += right;
+    parts_[i].generation->learn_from_drafts(drafts, right);
+  }
+  return good_;
+}
+
+void Pass::forward(std::span<const ScheduledRows> parts) {
+  inputs_.clear();
+  parts_.clear();
+  rows_.clear();
+  const auto now = std::chrono::steady_clock::now();
+  for (const ScheduledRows& part : parts) {
+    const Sequence& sequence = *part.sequence;
+    Generation& generation = generation_of(sequence);
+    generation.begin_pass(now);
+    if (part.copy_from >= 0) model_.backend().copy_block(model_.cache(), part.copy_from, part.copy_to);
+    const bool all = generation.next_prompt_logprob() >= 0 || sequence.drafted > 0;
+    inputs_.push_back({std::span(sequence.ids)
+                           .subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(part.rows)),
+                       sequence.computed, sequence.prompt_length, sequence.block_table, all, part.draws});
+    for (int row = all ? 0 : part.rows - 1; row < part.rows && (all || part.draws); ++row)
+      rows_.push_back({parts_.size(), row});
+    parts_.push_back({&generation, sequence.computed, part.rows - sequence.drafted - 1, part.draws, 0, 0});
+  }
+  model_.decoder().forward(inputs_, model_.cache());
+}
+
+void Pass::take_drafts(std::span<const ScheduledRows> parts) {
+  drafted_.clear();
+  good_.clear();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Sequence& sequence = *parts[i].sequence;
+    parts_[i].first_draft = drafted_.size();
+    parts_[i].drafts = static_cast<size_t>(sequence.drafted);
+    drafted_.insert(drafted_.end(), sequence.ids.end() - sequence.drafted, sequence.ids.end());
+    drafts_ += sequence.drafted;
+    good_.push_back(parts[i].rows - sequence.drafted);
+    sequence.drop_drafts();
+  }
+}
+
+void Pass::use(const LogitRow& row, const Matrix& logits, int index) {
+  Part& part = parts_[row.part];
+  Generation& generation = *part.generation;
+  if (generation.finished()) return;
+  if (generation.next_prompt_logprob() == part.start + row.row) {
+    model_.backend().read_row(logits, index, logits_);
+    generation.take_prompt_logits(logits_);
+    return;
+  }
+  if (!part.draws || row.row < part.due) return;
+  const Job& job = *generation.sequence().job;
+  if (!job.forked) {
+    for (size_t i = 1; i < job.generations.size(); ++i) {
+      job.generations[i]->follow(generation);
+      draw(*job.generations[i], logits, index);
+    }
+  }
+  draw(generation, logits, index);
+  const auto draft = static_cast<size_t>(row.row - part.due);
+  part.draws = draft < part.drafts && !generation.finished() &&
+               generation.sequence().ids.back() == drafted_[part.first_draft + draft];
+  if (!part.draws) return;
+  ++good_[row.part];
+}
+
+void Pass::draw(Generation& generation, const Matrix& logits, int index) {
+  std::string text;
+  if (generation.takes_argmax()) {
+    if (!has_argmax_) model_.backend().argmax(logits, model_.generation().vocabulary->valid_ids, argmax_);
+    has_argmax_ = true;
+    text = generation.take_argmax(argmax_[static_cast<size_t>(index)]);
+  } else {
+    model_.backend().read_row(logits, index, logits_);
+    text = generation.take_logits(logits_, scratch_);
+  }
+  if (generation.failed()) return;
+  ++tokens_;
+  const Sequence& sequence = generation.sequence();
+  sequence.job->sink->token(generation.index(), sequence.ids.back(), text, generation.last_logprob());
+}
+
+}  // namespace qwench

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/job.h"
+#include "engine/loaded_model.h"
+#include "engine/sampler.h"
+#include "engine/scheduler.h"
+
+namespace qwench {
+
+/// Runs passes of a model: the rows that the scheduler chose, then the logits of those rows that need them,
+/// of which completions draw their next tokens and hand them to their sinks. Used by the thread that owns
+/// the model.
+class Pass {
+ public:
+  explicit Pass(LoadedModel& model);
+
+  /// Returns how many rows of each part hold tokens of its sequence: all but drafts that were wrong.
+  /// Sequences have their new tokens then, and no drafts. Completions that have ended are finished().
+  std::span<const int> run(std::span<const ScheduledRows> parts);
+
+  int64_t tokens() const { return tokens_; }  ///< drawn so far
+  int64_t drafts() const { return drafts_; }  ///< checked so far
+  int64_t draft_hits() const { return draft_hits_; }
+
+ private:
+  struct Part {
+    Generation* generation;
+    int start;           // position of its first row
+    int due;             // the row whose logits give the next token; those after it hold drafts
+    bool draws;          // the next row's logits give a token
+    size_t first_draft;  // in drafted_
+    size_t drafts;
+  };
+  struct LogitRow {
+    size_t part;
+    int row;  // of the part
+  };
+
+  void forward(std::span<const ScheduledRows> parts);
+  void take_drafts(std::span<const ScheduledRows> parts);
+  void use(const LogitRow& row, const Matrix& logits, int index);
+  void draw(Generation& generation, const Matrix& logits, int index);
+
+  LoadedModel& model_;
+  std::vector<SequenceInput> inputs_;
+  std::vector<Part> parts_;
+  std::vector<LogitRow> rows_;
+  std::vector<TokenId> drafted_;
+  std::vector<int> good_;
+  std::vector<float> logits_;  // [vocab]: one row on the host
+  std::vector<TokenId> argmax_;
+  bool has_argmax_ = false;  // of the slice of logits at hand
+  SamplerScratch scratch_;
+  int64_t tokens_ = 0;
+  int64_t drafts_ = 0;
+  int64_t draft_hits_ = 0;
+};
+
+}  // namespace qwench

@@ -55,6 +55,7 @@ void count_weights(const Checkpoint& checkpoint, std::optional<DType> dtype, Mod
     const bool embedding = expected.name == "model.embed_tokens.weight";
     const bool mapped = kept == tensor->dtype && matrix;
     plan.parameters += tensor->count();
+    plan.quantized = plan.quantized || is_quantized(kept);
     if (embedding) {
       plan.embedding = bytes;  // of an untied model too: a page holds the rows of many tokens
       if (tied) plan.bytes_per_token += bytes;
@@ -93,6 +94,7 @@ ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options,
   plan.program = kProgram;
   MemoryRequest request{
       .weights = plan.weights_mapped + plan.weights_converted + plan.embedding + plan.text + plan.program,
+      .quantized_weights = plan.quantized,
       .kv_dtype = options.cells(),
       .context = options.context,
       .max_batch = plan.max_batch,

@@ -26,6 +26,7 @@ struct ModelPlan {
   int max_batch = 0;         ///< completions that run at once: as asked for, or chosen
   int max_batch_tokens = 0;  ///< rows of one forward pass: as asked for, or chosen
 
+  bool quantized = false;  ///< some matrix is kept in a quantized type
   int64_t parameters = 0;
   uint64_t bytes_per_token = 0;  ///< weights read for one token
   int64_t macs_per_token = 0;    ///< multiplications by weights, the head's left out

@@ -120,6 +120,9 @@ struct BlockQ5_1 {
   }
 };
 
+alignas(16) constexpr int8_t kIq4NlValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                                 1,    13,   25,  38,  53,  69,  89,  113};
+
 struct BlockIq4Nl {
   static constexpr int64_t kSize = 32;
   static constexpr int64_t kBytes = 18;
@@ -135,18 +138,16 @@ struct BlockIq4Nl {
 
  private:
   static HWY_INLINE void LookUp(const uint8_t* nibbles, int8_t* values) {
-    alignas(16) static constexpr int8_t kValues[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                                       1,    13,   25,  38,  53,  69,  89,  113};
 #if HWY_TARGET == HWY_SCALAR
     for (size_t i = 0; i < 16; ++i) {
-      values[i] = kValues[nibbles[i] & 15];
-      values[16 + i] = kValues[nibbles[i] >> 4];
+      values[i] = kIq4NlValues[nibbles[i] & 15];
+      values[16 + i] = kIq4NlValues[nibbles[i] >> 4];
     }
 #else
     const hn::FixedTag<int8_t, 16> d8;
     const hn::FixedTag<uint8_t, 16> du8;
     const hn::FixedTag<uint16_t, 8> du16;
-    const auto table = hn::Load(d8, kValues);
+    const auto table = hn::Load(d8, kIq4NlValues);
     const auto both = hn::LoadU(du8, nibbles);
     const auto low = hn::And(both, hn::Set(du8, 15));
     const auto high = hn::BitCast(du8, hn::ShiftRight<4>(hn::BitCast(du16, hn::Xor(both, low))));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/linear_quantized.h"
 #include "kernels/targets.h"
 #include "kernels/unpack.h"
 
@@ -11,7 +12,6 @@
 //
 #include "hwy/highway.h"
 //
-#include "kernels/blocks-inl.h"
 #include "kernels/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -76,54 +76,6 @@ void Fused(const LinearArgs& a, int64_t begin, int64_t end) {
   }
 }
 
-struct DotSink {
-  const float* x;
-  VF acc;
-  HWY_INLINE void operator()(size_t i, VF v) { acc = hn::MulAdd(hn::LoadU(DF(), x + i), v, acc); }
-};
-
-// One row of x with kVectorCols rows of quantized blocks; the sums are those of Tile. The rows take turns
-// after each part of a block: one sum alone would wait for its own additions.
-template <class Block>
-void BlockTile(const float* x, const uint8_t* w, int64_t w_stride, int64_t n, float* sums) {
-  using Header = typename Block::Header;
-  static_assert(kVectorCols == 4);
-  VF acc[4];
-  for (VF& a : acc) a = hn::Zero(DF());
-  const int64_t next_tile = 4 * w_stride;
-  for (int64_t k = 0; k < n; k += Block::kSize, w += Block::kBytes) {
-    const Header headers[4] = {Header(w), Header(w + w_stride), Header(w + 2 * w_stride),
-                               Header(w + 3 * w_stride)};
-    for (int64_t line = 0; line < Block::kBytes; line += 64) {
-      for (int64_t j = 0; j < 4; ++j) hwy::Prefetch(w + j * w_stride + next_tile + line);
-    }
-    for (int part = 0; part < Block::kSize / kPart; ++part) {
-      for (int j = 0; j < 4; ++j) {
-        DotSink sink{x + k + part * kPart, acc[j]};
-        Block::Part(w + j * w_stride, headers[j], part, sink);
-        acc[j] = sink.acc;
-      }
-    }
-  }
-  SumLanes4(acc[0], acc[1], acc[2], acc[3], sums);
-}
-
-template <class Block>
-void FusedBlocks(const LinearArgs& a, int64_t begin, int64_t end) {
-  const Geometry g = geometry(a);
-  const auto* w = reinterpret_cast<const uint8_t*>(a.w);
-  HWY_ALIGN float sums[kVectorCols];
-  int width = 0;
-  for (int64_t n = begin; n < end; n += width) {
-    width = end - n >= kVectorCols ? kVectorCols : 1;  // 1: one row of w stands for all
-    for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
-      BlockTile<Block>(a.x + k, w + n * g.row_bytes + k / kLinearChunk * g.chunk_bytes,
-                       width == 1 ? 0 : g.row_bytes, std::min(kLinearChunk, a.cols - k), sums);
-      Accumulate(a, 0, 1, n, width, k, sums, kVectorCols);
-    }
-  }
-}
-
 // All rows of x with `cols` rows of f32 weights, one chunk.
 void Panel(const LinearArgs& a, int64_t n, int64_t cols, int64_t k, const uint8_t* w, int64_t w_stride) {
   const int64_t count = std::min(kLinearChunk, a.cols - k);
@@ -139,7 +91,7 @@ void Panel(const LinearArgs& a, int64_t n, int64_t cols, int64_t k, const uint8_
   }
 }
 
-// Many rows of x: a panel of weights is unpacked into scratch memory, then used by every tile of rows.
+// Many rows of x: a panel of weights is widened into scratch memory, then used by every tile of rows.
 void Panels(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   constexpr int64_t kStride = kLinearChunk + 16;
   const Geometry g = geometry(a);
@@ -176,45 +128,6 @@ void LinearRange(const LinearArgs& a, int64_t begin, int64_t end, float* scratch
         break;
     }
   }
-  if (a.rows == 1) {
-    switch (a.dtype) {
-      case DType::q8_0:
-        FusedBlocks<BlockQ8_0>(a, begin, end);
-        return;
-      case DType::q4_0:
-        FusedBlocks<BlockQ4_0>(a, begin, end);
-        return;
-      case DType::q4_1:
-        FusedBlocks<BlockQ4_1>(a, begin, end);
-        return;
-      case DType::q5_0:
-        FusedBlocks<BlockQ5_0>(a, begin, end);
-        return;
-      case DType::q5_1:
-        FusedBlocks<BlockQ5_1>(a, begin, end);
-        return;
-      case DType::q2_k:
-        FusedBlocks<BlockQ2K>(a, begin, end);
-        return;
-      case DType::q3_k:
-        FusedBlocks<BlockQ3K>(a, begin, end);
-        return;
-      case DType::q4_k:
-        FusedBlocks<BlockQ4K>(a, begin, end);
-        return;
-      case DType::q5_k:
-        FusedBlocks<BlockQ5K>(a, begin, end);
-        return;
-      case DType::q6_k:
-        FusedBlocks<BlockQ6K>(a, begin, end);
-        return;
-      case DType::iq4_nl:
-        FusedBlocks<BlockIq4Nl>(a, begin, end);
-        return;
-      default:
-        break;
-    }
-  }
   Panels(a, begin, end, scratch);
 }
 
@@ -227,7 +140,11 @@ namespace qwench {
 HWY_EXPORT(LinearRange);
 
 void linear(const LinearArgs& args, int64_t begin, int64_t end, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(LinearRange)(args, begin, end, scratch);
+  if (is_quantized(args.dtype)) {
+    linear_quantized(args, begin, end, scratch);
+  } else {
+    HWY_DYNAMIC_DISPATCH(LinearRange)(args, begin, end, scratch);
+  }
 }
 
 }  // namespace qwench

@@ -22,6 +22,7 @@ struct MemoryPlan {
 
 struct MemoryRequest {
   uint64_t weights = 0;
+  bool quantized_weights = false;  // any of them: activations are quantized too then
   DType kv_dtype = DType::f16;
   int context = 0;  // 0: the model's own limit, or what fits
   int max_batch = 1;

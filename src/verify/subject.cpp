@@ -37,6 +37,7 @@ Subject::Subject(std::shared_ptr<const Checkpoint> checkpoint, const SubjectOpti
   const int max_rows = std::max(options.max_rows, options.sequences);
   const int logit_rows = std::min(kLogitRows, max_rows);
   const MemoryPlan plan = plan_memory(model, {.weights = kept_weight_bytes(*checkpoint_, options.dtype),
+                                              .quantized_weights = true,  // or not: a few MB at most
                                               .kv_dtype = options.kv_dtype,
                                               .context = options.positions,
                                               .max_batch = options.sequences,

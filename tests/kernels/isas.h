@@ -35,6 +35,25 @@ inline std::vector<float> random_floats(size_t count, uint32_t seed, float scale
   return values;
 }
 
+/// Where a block of a quantized type holds its scales in f16.
+inline std::vector<size_t> half_scales(DType dtype) {
+  switch (dtype) {
+    case DType::q4_1:
+    case DType::q5_1:
+    case DType::q4_k:
+    case DType::q5_k:
+      return {0, 2};
+    case DType::q2_k:
+      return {80, 82};
+    case DType::q3_k:
+      return {108};
+    case DType::q6_k:
+      return {208};
+    default:
+      return {0};
+  }
+}
+
 /// Random bytes that make `count` numbers of this type, with finite values of a moderate size.
 inline std::vector<std::byte> random_weights(DType dtype, int64_t count, uint32_t seed) {
   const auto bytes = static_cast<size_t>(bytes_of(dtype, static_cast<uint64_t>(count)));
@@ -45,12 +64,7 @@ inline std::vector<std::byte> random_weights(DType dtype, int64_t count, uint32_
   }
   std::mt19937 generator(seed);
   for (std::byte& b : out) b = static_cast<std::byte>(generator() & 0xFFU);
-  std::vector<size_t> scales{0};
-  if (dtype == DType::q4_1 || dtype == DType::q5_1 || dtype == DType::q4_k || dtype == DType::q5_k)
-    scales = {0, 2};
-  if (dtype == DType::q2_k) scales = {80, 82};
-  if (dtype == DType::q3_k) scales = {108};
-  if (dtype == DType::q6_k) scales = {208};
+  const std::vector<size_t> scales = half_scales(dtype);
   const auto width = static_cast<size_t>(traits(dtype).block_bytes);
   for (size_t block = 0; block < bytes; block += width) {
     for (const size_t offset : scales) {

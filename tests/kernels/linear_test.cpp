@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "isas.h"
+#include "quantized.h"
 
 namespace qwench {
 namespace {
@@ -44,21 +45,29 @@ struct Problem {
     args.bias = bias.empty() ? nullptr : bias.data();
     args.y = y.data();
     args.y_stride = outs;
+    const test::Quantized q(x, rows, cols, stride);
+    args.quantized = &q.rows;
     linear(args, begin, end, scratch.data());
     return y;
   }
   std::vector<float> run() { return run(0, outs); }
 
+  // The activations that are multiplied: as given, or as quantized where the weights are.
+  std::vector<float> multiplied() const {
+    return is_quantized(dtype) ? test::Quantized(x, rows, cols, stride).unpacked() : x;
+  }
+
   void expect_close(const std::vector<float>& y) const {
     std::vector<float> values(static_cast<size_t>(outs * cols));
     unpack_reference(dtype, w.data(), 0, outs * cols, values.data());
+    const std::vector<float> used = multiplied();
     for (int64_t r = 0; r < rows; ++r) {
       for (int64_t n = 0; n < outs; ++n) {
         double sum = bias.empty() ? 0.0 : bias[static_cast<size_t>(n)];
         double size = std::fabs(sum);
         for (int64_t k = 0; k < cols; ++k) {
           const double product =
-              double{x[static_cast<size_t>(r * stride + k)]} * values[static_cast<size_t>(n * cols + k)];
+              double{used[static_cast<size_t>(r * stride + k)]} * values[static_cast<size_t>(n * cols + k)];
           sum += product;
           size += std::fabs(product);
         }
@@ -98,9 +107,48 @@ TEST(Linear, EqualsASumInDoublePrecision) {
   }
 }
 
+// The largest sums that integers must hold: every weight and every activation at its limit.
+TEST(Linear, QuantizedSumsDoNotOverflow) {
+  for (const DType dtype : test::all_dtypes()) {
+    if (!is_quantized(dtype)) continue;
+    SCOPED_TRACE(std::string(name(dtype)));
+    for (const int64_t rows : {1, 7}) {
+      for (const unsigned fill : {0x00U, 0x7FU, 0x80U, 0x81U, 0xFFU}) {
+        for (const float sign : {1.0F, -1.0F, 0.0F}) {
+          Problem problem(dtype, rows, 512, 9, false);
+          test::fill_quants(dtype, static_cast<std::byte>(fill), problem.w);
+          for (size_t i = 0; i < problem.x.size(); ++i) {
+            problem.x[i] = 3.0F * (sign != 0 ? sign : i % 2 == 0 ? 1.0F : -1.0F);
+          }
+          for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
+        }
+      }
+    }
+  }
+}
+
+TEST(Linear, ARowThatIsNotFiniteGivesNoNumberAndLeavesTheOthersAlone) {
+  for (const DType dtype : test::all_dtypes()) {
+    SCOPED_TRACE(std::string(name(dtype)));
+    for (const float bad : {NAN, INFINITY, -INFINITY}) {
+      for_each_isa([&](const std::string&) {
+        Problem problem(dtype, 3, 512, 19, false);
+        const std::vector<float> good = problem.run();
+        problem.x[static_cast<size_t>(problem.stride + 300)] = bad;
+        const std::vector<float> y = problem.run();
+        for (size_t n = 0; n < 19; ++n) {
+          EXPECT_EQ(y[n], good[n]);
+          EXPECT_FALSE(std::isfinite(y[19 + n])) << n;
+          EXPECT_EQ(y[38 + n], good[38 + n]);
+        }
+      });
+    }
+  }
+}
+
 TEST(Linear, ManyOutputsPassThroughSeveralPanels) {
-  for (const DType dtype : {DType::f32, DType::bf16, DType::q4_k}) {
-    Problem problem(dtype, 9, 1280, 2 * kLinearPanel + 5, true);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::q8_0, DType::q4_k, DType::q6_k}) {
+    Problem problem(dtype, 9, 1280, 3 * kLinearPanel + 5, true);
     for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
   }
 }
@@ -178,6 +226,8 @@ TEST(Linear, ReadsUnalignedWeightsAndNothingBehindThem) {
       args.w = problem.w.data() + 1;
       args.y = y.data();
       args.y_stride = problem.outs;
+      const test::Quantized q(problem.x, rows, cols, problem.stride);
+      args.quantized = &q.rows;
       linear(args, 0, problem.outs, problem.scratch.data());
       EXPECT_EQ(y, expected);
     }

@@ -12,6 +12,7 @@
 #include "kernels/elementwise.h"
 #include "kernels/isa.h"
 #include "kernels/linear.h"
+#include "kernels/quantized_rows.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
 #include "kernels/unpack.h"
@@ -22,8 +23,8 @@ namespace {
 // Waking the threads costs about as much as this many simple operations.
 constexpr int64_t kWorthSharing = 16384;
 
-// Columns that a thread takes at once: a multiple of every tile's width.
-constexpr int64_t kColumnGrain = 12;
+// Columns that a thread takes at once: a multiple of every tile's width, or nearly.
+constexpr int64_t kColumnGrain = 48;
 
 CpuMatrix& cpu(Matrix& matrix) { return static_cast<CpuMatrix&>(matrix); }
 const CpuMatrix& cpu(const Matrix& matrix) { return static_cast<const CpuMatrix&>(matrix); }
@@ -45,7 +46,10 @@ class CpuBackend final : public Backend {
   }
 
   std::unique_ptr<Matrix> allocate(int capacity, int cols) override {
-    return std::make_unique<CpuMatrix>(capacity, cols);
+    auto matrix = std::make_unique<CpuMatrix>(capacity, cols);
+    const uint64_t bytes = QuantizedRows::bytes(capacity, cols);
+    if (bytes > quantized_.size()) quantized_ = CpuMemory(bytes, "quantized activations", Pages::small);
+    return matrix;
   }
 
   std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override {
@@ -123,13 +127,25 @@ class CpuBackend final : public Backend {
     });
   }
 
+  QuantizedRows quantize(const Matrix& x);
+
   ThreadPool& pool_;
   const Batch* batch_ = nullptr;
+  CpuMemory quantized_;  // one matrix at a time; resident only as far as quantized weights are used
   std::vector<CpuMemory> linear_scratch_;  // [threads]
   CpuAttention attention_;
 };
 
+QuantizedRows CpuBackend::quantize(const Matrix& x) {
+  const QuantizedRows rows = QuantizedRows::in(quantized_.data(), x.rows, x.cols);
+  for_rows(x, [&](int r) { quantize_row(cpu(x).row(r), x.cols, r, rows); });
+  return rows;
+}
+
 void CpuBackend::linear(const Matrix& x, std::span<const Linear> linears, std::span<Matrix* const> outs) {
+  const bool any_quantized = std::any_of(linears.begin(), linears.end(),
+                                         [](const Linear& l) { return is_quantized(l.weight->dtype); });
+  const QuantizedRows quantized = any_quantized ? quantize(x) : QuantizedRows();
   // The columns of all outputs, one after the other, are one range that the threads share.
   int64_t columns = 0;
   for (const Linear& l : linears) columns += l.weight->rows;
@@ -144,6 +160,7 @@ void CpuBackend::linear(const Matrix& x, std::span<const Linear> linears, std::s
       LinearArgs args;
       args.x = cpu(x).row(0);
       args.x_stride = cpu(x).stride;
+      args.quantized = &quantized;
       args.rows = x.rows;
       args.cols = weight.cols;
       args.dtype = weight.dtype;

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "isas.h"
+#include "kernels/quantized_rows.h"
+#include "kernels/unpack.h"
+
+namespace qwench::test {
+
+/// Rows of x, `stride` floats apart, quantized by the instruction set in use. `cols` that are no whole blocks
+/// are filled up with zeros.
+struct Quantized {
+  Quantized(const std::vector<float>& x, int64_t row_count, int64_t col_count, int64_t x_stride)
+      : count(row_count), stride(x_stride) {
+    memory.resize(static_cast<size_t>(QuantizedRows::bytes(row_count, col_count)) / sizeof(double) + 1);
+    rows = QuantizedRows::in(reinterpret_cast<std::byte*>(memory.data()), row_count, col_count);
+    std::vector<float> row(static_cast<size_t>(rows.stride));
+    for (int64_t r = 0; r < row_count; ++r) {
+      std::copy_n(x.begin() + r * x_stride, col_count, row.begin());
+      quantize_row(row.data(), rows.stride, r, rows);
+    }
+  }
+
+  /// The numbers that the integers stand for, laid out as x was.
+  std::vector<float> unpacked() const {
+    std::vector<float> x(static_cast<size_t>(count * stride));
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t k = 0; k < std::min(stride, rows.stride); ++k) {
+        const int64_t at = r * rows.stride + k;
+        x[static_cast<size_t>(r * stride + k)] =
+            static_cast<float>(rows.values[at]) * rows.scales[at / QuantizedRows::kBlock];
+      }
+    }
+    return x;
+  }
+
+  int64_t count;
+  int64_t stride;
+  std::vector<double> memory;
+  QuantizedRows rows;
+};
+
+/// Sets every byte of quantized weights to `value`, and every scale in f16 to 0.01.
+inline void fill_quants(DType dtype, std::byte value, std::vector<std::byte>& weights) {
+  const float scale = 0.01F;
+  const auto width = static_cast<size_t>(traits(dtype).block_bytes);
+  for (std::byte& b : weights) b = value;
+  for (size_t block = 0; block < weights.size(); block += width) {
+    for (const size_t offset : half_scales(dtype))
+      pack(DType::f16, &scale, 1, weights.data() + block + offset);
+  }
+}
+
+}  // namespace qwench::test

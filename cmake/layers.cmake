@@ -9,6 +9,14 @@ function(qwench_precompile target)
   endif()
 endfunction()
 
+# qwench_unity(TARGET): its files are compiled several at a time where QWENCH_UNITY asks for it. Not the kernels:
+# Highway includes each of their files once for every instruction set.
+function(qwench_unity target)
+  if(QWENCH_UNITY AND NOT target STREQUAL "qwench_kernels")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+  endif()
+endfunction()
+
 # qwench_layer(NAME LINK libs...): the static library qwench_NAME from src/NAME.
 function(qwench_layer name)
   cmake_parse_arguments(LAYER "" "" "LINK" ${ARGN})
@@ -20,6 +28,7 @@ function(qwench_layer name)
   add_library(qwench_${name} STATIC ${sources})
   target_include_directories(qwench_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(qwench_${name} PUBLIC ${LAYER_LINK})
+  qwench_unity(qwench_${name})
 endfunction()
 
 # libqwench: all layers in one archive, with include/qwench as its interface.
@@ -36,7 +45,7 @@ function(qwench_library)
   set_target_properties(libqwench PROPERTIES OUTPUT_NAME qwench)
   target_include_directories(libqwench PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
   target_link_libraries(libqwench PUBLIC fmt::fmt nlohmann_json::nlohmann_json Threads::Threads simdjson::simdjson
-                                         PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::hwy PkgConfig::curl PkgConfig::crypto)
+                                         PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::hwy PkgConfig::curl PkgConfig::crypto PkgConfig::ssl)
 endfunction()
 
 # The program qwench from src/cli; its commands also as a library, for their tests.
@@ -49,9 +58,9 @@ function(qwench_program)
   add_library(qwench_cli STATIC ${sources})
   target_include_directories(qwench_cli PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_compile_definitions(qwench_cli PUBLIC QWENCH_VERSION="${PROJECT_VERSION}")
-  
   target_link_libraries(qwench_cli PUBLIC libqwench PkgConfig::edit)
   target_link_libraries(qwench_cli PRIVATE CLI11::CLI11)
+  qwench_unity(qwench_cli)
   add_executable(qwench ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
   target_link_libraries(qwench PRIVATE qwench_cli)
 endfunction()

@@ -52,7 +52,8 @@ class Weight {
   int64_t cols = 0;
 };
 
-/// Keys and values of all layers: [layers, blocks, kv_heads, kBlockSize, head_dim], twice.
+/// Keys and values of all layers, in blocks of kBlockSize positions; how they lie in a block is the backend's
+/// business.
 class KvCache {
  public:
   virtual ~KvCache() = default;

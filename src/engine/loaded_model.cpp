@@ -34,11 +34,6 @@ const EngineOptions& checked(const EngineOptions& options) {
         ErrorKind::unsupported,
         fmt::format("weights cannot be converted to {}; choose f32, bf16 or f16", name(*options.dtype)));
   }
-  if (is_quantized(options.kv_dtype)) {
-    throw Error(
-        ErrorKind::unsupported,
-        fmt::format("the KV cache cannot be of type {}; choose f32, f16 or bf16", name(options.kv_dtype)));
-  }
   return options;
 }
 
@@ -57,7 +52,7 @@ LoadedModel::LoadedModel(const std::filesystem::path& path, const EngineOptions&
   backend_ = make_cpu_backend(pool_);
   decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
                    *backend_, info_.max_batch_tokens, plan_.logit_rows);
-  cache_ = backend_->make_kv_cache(options.kv_dtype, config.num_layers, plan_.blocks, config.num_kv_heads,
+  cache_ = backend_->make_kv_cache(options.cells(), config.num_layers, plan_.blocks, config.num_kv_heads,
                                    config.head_dim);
   describe(path);
   prepare_generation();

@@ -95,7 +95,7 @@ ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options,
   MemoryRequest request{
       .weights = plan.weights_mapped + plan.weights_converted + plan.embedding + plan.text + plan.program,
       .quantized_weights = plan.quantized,
-      .kv_dtype = options.kv_dtype,
+      .kv_dtype = options.cells(),
       .context = options.context,
       .max_batch = plan.max_batch,
       .max_batch_tokens = plan.max_batch_tokens,
@@ -155,11 +155,14 @@ std::string cheapest_change(const Checkpoint& checkpoint, const EngineOptions& o
     add("without --dtype f32");
     if (fits(checkpoint, changed, available, batch)) return flags;
   }
-  if (changed.kv_dtype == DType::f32) {
-    changed.kv_dtype = DType::f16;
-    add("--kv-dtype f16");
-    if (fits(checkpoint, changed, available, batch)) return flags;
+  const int head_dim = checkpoint.config().head_dim;
+  std::string with_cells = flags;
+  while (const std::optional<DType> smaller = smaller_cells(changed.cells(), head_dim)) {
+    changed.kv_dtype = *smaller;
+    with_cells = fmt::format("{}{}--kv-dtype {}", flags, flags.empty() ? "" : " ", name(*smaller));
+    if (fits(checkpoint, changed, available, batch)) return with_cells;
   }
+  flags = with_cells;
   if (const int fewer = largest_batch(checkpoint, changed, available); fewer >= 1 && fewer < batch) {
     add(fmt::format("--batch {}", fewer));
     return flags;

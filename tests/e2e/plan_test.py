@@ -74,7 +74,8 @@ class Plan(TestCase):
         smollm2 = fetched(SMOLLM2)
         self.measure(smollm2, 1024, 1)
         self.measure(smollm2, 1024, 4)
-        self.measure(smollm2, 1024, 2, "--kv-dtype", "f16")
+        self.measure(smollm2, 1024, 2, "--kv-dtype", "f32")
+        self.measure(smollm2, 1024, 2, "--kv-dtype", "q8_0")
         self.measure(smollm2, 1024, 1, "--dtype", "f32")
         self.measure(smollm2, 2048, 1, "--dtype", "bf16")
         for tied in (True, False):
@@ -93,7 +94,11 @@ class Plan(TestCase):
         too_long = self.plan(model, "--memory", "300MB", "--ctx", "8000")
         self.assertFalse(too_long["fits"])
         self.assertIn("a context of 8000", too_long["verdict"])
-        self.assertIn("--kv-dtype f16", too_long["cheapest_change"])
+        for cells, smaller, memory in (("f32", "f16", "420MB"), ("f16", "q8_0", "330MB")):
+            report = self.plan(model, "--memory", memory, "--ctx", "8000", "--kv-dtype", cells)
+            self.assertFalse(report["fits"])
+            self.assertIn(f"(--kv-dtype {smaller})", report["verdict"])
+            self.assertEqual(report["cheapest_change"], f"--kv-dtype {smaller}")
         fits = self.plan(model, "--memory", "300MB", "--ctx", too_long["longest_context"])
         self.assertTrue(fits["fits"])
         one_more = self.plan(model, "--memory", "300MB", "--ctx", too_long["longest_context"] + 16)

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/attention.h"
+#include "kernels/kv_cells.h"
 #include "kernels/unpack.h"
 #include "qwench/error.h"
 
@@ -77,25 +77,20 @@ void CpuWeight::convert(const TensorView& tensor, ThreadPool& pool) {
 }
 
 CpuKvCache::CpuKvCache(DType cell, int layer_count, int block_count, int kv_head_count, int head_size) {
-  if (is_quantized(cell)) {
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a key-value cache of {} is not supported on the CPU; choose f32, f16 or bf16",
-                            name(cell)));
-  }
   if (layer_count < 1 || block_count < 1 || kv_head_count < 1 || head_size < 1) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("a key-value cache of {} layers, {} blocks, {} heads of {} was asked for",
                             layer_count, block_count, kv_head_count, head_size));
   }
+  check_kv_cells(cell, head_size);
   dtype = cell;
   layers = layer_count;
   blocks = block_count;
   kv_heads = kv_head_count;
   head_dim = head_size;
   const std::string purpose = "the key-value cache";
-  row_bytes_ = bytes_of(cell, static_cast<uint64_t>(head_size));
-  block_bytes_ = checked_product(
-      row_bytes_, checked_product(static_cast<uint64_t>(kv_heads), kBlockSize, purpose), purpose);
+  head_bytes_ = checked_product(bytes_of(cell, static_cast<uint64_t>(head_size)), kBlockSize, purpose);
+  block_bytes_ = checked_product(head_bytes_, static_cast<uint64_t>(kv_heads), purpose);
   layer_bytes_ = checked_product(block_bytes_, static_cast<uint64_t>(blocks), purpose);
   const uint64_t bytes = checked_product(layer_bytes_, static_cast<uint64_t>(layers), purpose);
   keys_ = CpuMemory(bytes, purpose, Pages::small);

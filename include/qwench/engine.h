@@ -36,7 +36,7 @@ struct Speculation {
 
 /// How a model is loaded.
 struct EngineOptions {
-  std::optional<DType> dtype;   ///< keep matrices as f32, bf16 or f16; as they are stored when absent
+  std::optional<DType> dtype;   ///< keep matrices as f32, bf16, f16, q8_0, q4_0 or q4_k; as they are stored when absent
   DType kv_dtype = DType::f32;  ///< cells of the KV cache: f32, f16 or bf16
   int threads = 0;              ///< 0: the cores this process may use; no more than 8 or the cores work
   int context = 0;           ///< positions a sequence may have; 0: the model's own limit, or what fits memory

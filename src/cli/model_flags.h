@@ -62,6 +62,8 @@ class ModelFlags {
 
 /// f32, f16 or bf16. Throws UsageError that names the flag.
 DType parse_dtype(const std::string& flag, const std::string& text);
+/// The same of weights, which may be quantized as they are loaded.
+DType parse_weight_type(const std::string& flag, const std::string& text);
 
 /// "qwench: Qwen3-0.6B | qwen3, 596 M parameters | bf16 | CPU (AVX2), 8 threads | context 40960"
 std::string banner(const ModelInfo& info);

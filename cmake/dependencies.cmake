@@ -9,4 +9,6 @@ pkg_check_modules(pcre2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(utf8proc REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(curl REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(crypto REQUIRED IMPORTED_TARGET libcrypto)
+pkg_check_modules(ssl REQUIRED IMPORTED_TARGET openssl)
+find_package(Boost 1.74 REQUIRED)  # headers only: Asio and Beast
 pkg_check_modules(edit REQUIRED IMPORTED_TARGET libedit)

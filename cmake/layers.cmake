@@ -45,7 +45,7 @@ function(qwench_library)
   set_target_properties(libqwench PROPERTIES OUTPUT_NAME qwench)
   target_include_directories(libqwench PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:include>)
   target_link_libraries(libqwench PUBLIC fmt::fmt nlohmann_json::nlohmann_json Threads::Threads simdjson::simdjson
-                                         PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::hwy PkgConfig::curl PkgConfig::crypto)
+                                         PkgConfig::pcre2 PkgConfig::utf8proc PkgConfig::hwy PkgConfig::curl PkgConfig::crypto PkgConfig::ssl)
 endfunction()
 
 # The program qwench from src/cli; its commands also as a library, for their tests.

@@ -34,6 +34,7 @@ std::span<const Command> commands();
 
 int run_command(const Arguments& arguments);
 int chat_command(const Arguments& arguments);
+int serve_command(const Arguments& arguments);
 int tokenize_command(const Arguments& arguments);
 int template_command(const Arguments& arguments);
 int score_command(const Arguments& arguments);

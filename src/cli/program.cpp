@@ -21,6 +21,7 @@ namespace {
 constexpr Command kCommands[] = {
     {"run", "answer one prompt, or a file of them in one batch", run_command},
     {"chat", "talk with a model", chat_command},
+    {"serve", "answer over HTTP, by OpenAI's API", serve_command},
     {"tokenize", "show the tokens of a text, or the text of token ids", tokenize_command},
     {"template", "render messages through a chat template", template_command},
     {"score", "log-probabilities of given tokens", score_command},

@@ -35,11 +35,17 @@ groups=(test)
 [[ $preset != asan ]] || groups+=(asan)
 bash tools/dev/deps.sh "${groups[@]}"
 bash tools/dev/fetch-models.sh
-# Python's own client of the hub, whose cache tests/e2e/models_test.py shares.
+# Python's own client of the hub, whose cache tests/e2e/models_test.py shares, and OpenAI's client, for serve_test.py.
 packages=build/python-packages
-if [[ ! -d $packages/huggingface_hub ]]; then
-  quietly python -m pip install --quiet --disable-pip-version-check --target "$packages" 'huggingface_hub>=1.0' ||
-    die "pip could not install huggingface_hub for the tests"
+if [[ ! -d $packages/huggingface_hub || ! -d $packages/openai ]]; then
+  quietly python -m pip install --quiet --disable-pip-version-check --upgrade --target "$packages" 'huggingface_hub>=1.0' 'openai>=1.60' ||
+    die "pip could not install huggingface_hub and openai for the tests"
+fi
+node_packages=build/node-packages
+if [[ ! -d $node_packages/node_modules/openai ]]; then
+  mkdir -p "$node_packages"
+  quietly npm install --silent --no-audit --no-fund --prefix "$node_packages" openai ||
+    die "npm could not install openai for the tests"
 fi
 options=(-DQWENCH_TESTS=ON)
 [[ $preset != asan ]] || options+=(-DQWENCH_FUZZ=ON)

@@ -1,0 +1,194 @@
+#include "server/answer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "server/api_error.h"
+#include "server/logprobs_json.h"
+#include "server/version.h"
+
+namespace qwench::server {
+namespace {
+
+std::string event(const Json& data) { return "data: " + to_line(data) + "\n\n"; }
+
+Json timings_json(const AnswerTotals& totals) {
+  const auto rate = [](int tokens, double seconds) { return seconds > 0 ? tokens / seconds : 0.0; };
+  const int computed = totals.usage.prompt_tokens - totals.usage.cached_tokens;
+  return {{"cache_n", totals.usage.cached_tokens},
+          {"prompt_n", computed},
+          {"prompt_ms", totals.timings.prefill_seconds * 1e3},
+          {"prompt_per_second", rate(computed, totals.timings.prefill_seconds)},
+          {"predicted_n", totals.usage.completion_tokens},
+          {"predicted_ms", totals.timings.decode_seconds * 1e3},
+          {"predicted_per_second", rate(totals.usage.completion_tokens, totals.timings.decode_seconds)},
+          {"queue_ms", totals.timings.queue_seconds * 1e3}};
+}
+
+}  // namespace
+
+Answer::Answer(AnswerHead head, const std::vector<PromptChoices>& prompts) : head_(std::move(head)) {
+  for (const PromptChoices& prompt : prompts) {
+    for (int i = 0; i < prompt.count; ++i) {
+      choices_.push_back({ChoiceText(head_.chat, prompt.opens_reasoning)});
+      choices_.back().echo = prompt.echo;
+    }
+  }
+  unfinished_ = static_cast<int>(choices_.size());
+}
+
+void Answer::take_prompt_logprobs(const PromptChoices& prompt, const std::vector<TokenLogprob>& logprobs) {
+  for (int i = 0; i < prompt.count; ++i) {
+    Choice& choice = choices_[static_cast<size_t>(prompt.first_choice + i)];
+    const std::optional<TokenId> first =
+        prompt.echo_ids.empty() ? std::nullopt : std::optional(prompt.echo_ids.front());
+    choice.echo_logprobs = completion_logprobs(logprobs, first, *head_.tokenizer, choice.text_offset);
+  }
+}
+
+std::string Answer::take(int index, const StreamDelta& delta) {
+  Choice& choice = choices_[static_cast<size_t>(index)];
+  ChoicePart part = choice.text.push(delta.text);
+  if (choice.text.in_reasoning()) reasoning_tokens_ += static_cast<int>(delta.ids.size());
+  Json logprobs;
+  if (head_.include_logprobs && head_.tokenizer) {
+    std::vector<TokenLogprob> shown = delta.logprobs;
+    // The token that ends a text is no part of it.
+    const bool stopped = delta.finish_reason == FinishReason::stop && !shown.empty();
+    if (stopped && std::binary_search(head_.stop_ids.begin(), head_.stop_ids.end(), shown.back().id))
+      shown.pop_back();
+    if (!choice.echo_logprobs.is_null()) append_logprobs(logprobs, std::exchange(choice.echo_logprobs, {}));
+    if (!shown.empty()) {
+      append_logprobs(logprobs, head_.chat ? chat_logprobs(shown, *head_.tokenizer)
+                                           : completion_logprobs(shown, std::nullopt, *head_.tokenizer,
+                                                                 choice.text_offset));
+    }
+  }
+  if (!choice.echo.empty()) part.content.insert(0, std::exchange(choice.echo, {}));
+  if (delta.finish_reason) {
+    const ChoicePart tail = choice.text.finish();
+    part.content += tail.content;
+    part.reasoning += tail.reasoning;
+    choice.finish_reason = name(*delta.finish_reason);
+    --unfinished_;
+  }
+  if (!head_.stream) {
+    choice.content += part.content;
+    choice.reasoning += part.reasoning;
+    if (!logprobs.is_null()) append_logprobs(choice.logprobs, logprobs);
+    return {};
+  }
+  std::string events;
+  if (!part.content.empty() || !part.reasoning.empty() || !logprobs.is_null())
+    events = choice_event(index, choice, part, std::move(logprobs));
+  if (delta.finish_reason) {
+    Json chunk = finish_chunk(index, choice);
+    if (unfinished_ > 0) {
+      events += event(chunk);
+    } else {
+      last_finish_ = std::move(chunk);
+    }
+  }
+  return events;
+}
+
+Json Answer::chunk(Json choices) const {
+  Json chunk{{"id", head_.id},
+             {"object", head_.chat ? "chat.completion.chunk" : "text_completion"},
+             {"created", head_.created},
+             {"model", head_.model},
+             {"system_fingerprint", kSystemFingerprint},
+             {"choices", std::move(choices)}};
+  if (head_.include_usage) chunk["usage"] = nullptr;
+  return chunk;
+}
+
+std::string Answer::choice_event(int index, const Choice&, const ChoicePart& part, Json logprobs) const {
+  Json choice{{"index", index}};
+  if (head_.chat) {
+    Json& delta = choice["delta"] = Json::object();
+    if (!part.reasoning.empty()) delta["reasoning_content"] = part.reasoning;
+    if (!part.content.empty() || part.reasoning.empty()) delta["content"] = part.content;
+  } else {
+    choice["text"] = part.content;
+  }
+  choice["logprobs"] = std::move(logprobs);
+  choice["finish_reason"] = nullptr;
+  return event(chunk(Json::array({std::move(choice)})));
+}
+
+Json Answer::finish_chunk(int index, const Choice& finished) const {
+  Json choice{{"index", index}};
+  if (head_.chat) {
+    choice["delta"] = Json::object();
+  } else {
+    choice["text"] = "";
+  }
+  choice["logprobs"] = nullptr;
+  choice["finish_reason"] = finished.finish_reason;
+  return chunk(Json::array({std::move(choice)}));
+}
+
+std::string Answer::first_events() {
+  if (!head_.chat) return {};
+  std::string events;
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    Json choice{{"index", i},
+                {"delta", {{"role", "assistant"}, {"content", ""}}},
+                {"logprobs", nullptr},
+                {"finish_reason", nullptr}};
+    events += event(chunk(Json::array({std::move(choice)})));
+  }
+  return events;
+}
+
+std::string Answer::last_events(const AnswerTotals& totals) {
+  last_finish_["timings"] = timings_json(totals);
+  std::string events = event(last_finish_);
+  if (head_.include_usage) {
+    Json last = chunk(Json::array());
+    last["usage"] = usage_json(totals);
+    events += event(last);
+  }
+  return events + "data: [DONE]\n\n";
+}
+
+std::string Answer::error_events(const Json& error) { return event(error) + "data: [DONE]\n\n"; }
+
+Json Answer::usage_json(const AnswerTotals& totals) const {
+  const Usage& usage = totals.usage;
+  Json json{{"prompt_tokens", usage.prompt_tokens},
+            {"completion_tokens", usage.completion_tokens},
+            {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+            {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+  if (head_.chat) json["completion_tokens_details"] = {{"reasoning_tokens", reasoning_tokens_}};
+  return json;
+}
+
+Json Answer::whole(const AnswerTotals& totals) const {
+  Json choices = Json::array();
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    const Choice& from = choices_[i];
+    Json choice{{"index", i}};
+    if (head_.chat) {
+      Json& message =
+          choice["message"] = {{"role", "assistant"}, {"content", from.content}, {"refusal", nullptr}};
+      if (!from.reasoning.empty()) message["reasoning_content"] = from.reasoning;
+    } else {
+      choice["text"] = from.content;
+    }
+    choice["logprobs"] = from.logprobs;
+    choice["finish_reason"] = from.finish_reason;
+    choices.push_back(std::move(choice));
+  }
+  return {{"id", head_.id},
+          {"object", head_.chat ? "chat.completion" : "text_completion"},
+          {"created", head_.created},
+          {"model", head_.model},
+          {"system_fingerprint", kSystemFingerprint},
+          {"choices", std::move(choices)},
+          {"usage", usage_json(totals)},
+          {"timings", timings_json(totals)}};
+}
+
+}  // namespace qwench::server

@@ -1,0 +1,97 @@
+#include "server/prompt_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "server/api_error.h"
+#include "text/bpe_byte_alphabet.h"
+
+namespace qwench::server {
+namespace {
+
+constexpr std::string_view kWhitespace = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kWhitespace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kWhitespace) - begin + 1);
+}
+
+/// Cuts what the template puts behind the last message's content, so that its turn stays open.
+void cut_behind(RenderedPrompt& prompt, const Json& last_message) {
+  const std::string content = last_message["content"].get<std::string>();
+  const std::string_view core = trimmed(content);
+  if (core.empty())
+    throw ApiError(400, "continue_final_message: the last message is empty; begin a new one instead",
+                   "continue_final_message");
+  const size_t at = prompt.text.rfind(core);
+  if (at == std::string::npos) {
+    throw ApiError(400,
+                   "continue_final_message: the model's chat template does not show the last message as it "
+                   "is, so it cannot be continued",
+                   "continue_final_message");
+  }
+  // Templates may trim a message; where they did not, its whitespace is part of what goes on.
+  const size_t skipped = static_cast<size_t>(core.data() - content.data());
+  const std::string_view tail = std::string_view(content).substr(skipped + core.size());
+  size_t end = at + core.size();
+  if (std::string_view(prompt.text).substr(end).starts_with(tail)) end += tail.size();
+  prompt.text.resize(end);
+  std::erase_if(prompt.trusted, [&](const ByteSpan& span) { return span.begin >= end; });
+  for (ByteSpan& span : prompt.trusted) span.end = std::min(span.end, end);
+}
+
+}  // namespace
+
+const Tokenizer& PromptText::required() const {
+  if (tokenizer == nullptr)
+    throw ApiError(400,
+                   "the model has no tokenizer, so text is of no use to it; send token ids as the prompt "
+                   "of /v1/completions");
+  return *tokenizer;
+}
+
+RenderedPrompt PromptText::render(const ChatPrompt& prompt) const {
+  if (templates == nullptr)
+    throw ApiError(400, "the model has no chat template; use /v1/completions", "messages");
+  ChatTemplateInput input = prompt.input;
+  if (tokenizer != nullptr) {
+    if (const auto bos = tokenizer->bos()) input.bos_token = tokenizer->token_text(*bos);
+    if (const auto eos = tokenizer->eos()) input.eos_token = tokenizer->token_text(*eos);
+  }
+  try {
+    RenderedPrompt rendered = templates->select(std::nullopt, false).render(input);
+    if (prompt.continue_final_message) cut_behind(rendered, prompt.input.messages.back());
+    return rendered;
+  } catch (const Error& error) {
+    throw to_api_error(error,
+                       error.kind() == ErrorKind::invalid_argument ? "chat_template_kwargs" : "messages");
+  }
+}
+
+std::vector<TokenId> PromptText::encode(const RenderedPrompt& prompt) const {
+  return required().encode(prompt.text, prompt.trusted);
+}
+
+std::vector<TokenId> PromptText::encode(const std::string& text, bool add_special) const {
+  std::vector<TokenId> ids = required().encode(text, SpecialTokens::all);
+  return add_special ? tokenizer->add_special(std::move(ids)) : ids;
+}
+
+std::string token_bytes(const Tokenizer& tokenizer, TokenId id) {
+  const auto stored = tokenizer.stored_text(id);
+  if (!stored) return "";
+  if (tokenizer.is_added(id)) return std::string(*stored);
+  unsigned byte = 0;
+  if (stored->size() == 6 && std::sscanf(std::string(*stored).c_str(), "<0x%2X>", &byte) == 1)
+    return std::string(1, static_cast<char>(byte));
+  if (auto bytes = from_byte_alphabet(*stored)) return *std::move(bytes);
+  constexpr std::string_view kMetaspace = "\xE2\x96\x81";
+  std::string text(*stored);
+  for (size_t at = 0; (at = text.find(kMetaspace, at)) != std::string::npos; ++at)
+    text.replace(at, kMetaspace.size(), " ");
+  return text;
+}
+
+}  // namespace qwench::server

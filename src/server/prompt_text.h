@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/request_body.h"
+#include "text/chat_template.h"
+#include "text/tokenizer.h"
+
+namespace qwench::server {
+
+/// The text side of a loaded model; the tokenizer may be null, and so may the templates.
+struct PromptText {
+  std::shared_ptr<const Tokenizer> tokenizer;
+  const ChatTemplates* templates = nullptr;
+
+  /// Messages through the model's template. With continue_final_message the text ends behind the last
+  /// message's content. Throws ApiError (400) where there is no template, the template refuses, or it does
+  /// not show the last message as it is.
+  RenderedPrompt render(const ChatPrompt& prompt) const;
+  std::vector<TokenId> encode(const RenderedPrompt& prompt) const;
+  /// Special-token text is recognised. Throws ApiError (400) without a tokenizer.
+  std::vector<TokenId> encode(const std::string& text, bool add_special = true) const;
+  const Tokenizer& required() const;
+};
+
+/// The bytes that a token stands for inside a text; half a character for some.
+std::string token_bytes(const Tokenizer& tokenizer, TokenId id);
+
+}  // namespace qwench::server

@@ -1,0 +1,206 @@
+#include "server/request_body.h"
+
+#include <fmt/format.h>
+
+#include "engine/sampling_options.h"
+#include "server/api_error.h"
+#include "server/json_schema.h"
+#include "server/messages.h"
+#include "server/request_fields.h"
+
+namespace qwench::server {
+namespace {
+
+constexpr int kDeepestBody = 64;
+constexpr int kDefaultCompletionTokens = 16;  // of OpenAI's API
+
+[[noreturn]] void fail(const std::string& param, const std::string& sentence) {
+  throw ApiError(400, fmt::format("{}: {}", param, sentence), param);
+}
+
+const Json* given(const Json& body, const char* name) {
+  const auto found = body.find(name);
+  return found == body.end() || found->is_null() ? nullptr : &*found;
+}
+
+bool flag(const Json& body, const char* name, bool fallback) {
+  const Json* value = given(body, name);
+  return value == nullptr ? fallback : value->get<bool>();
+}
+
+/// A whole number that the schema has bounded; 2.0 is whole too.
+std::optional<int> whole(const Json& body, const char* name) {
+  const Json* value = given(body, name);
+  if (value == nullptr) return std::nullopt;
+  return value->is_number_float() ? static_cast<int>(value->get<double>()) : value->get<int>();
+}
+
+std::string model_of(const Json& body) {
+  const Json* model = given(body, "model");
+  return model == nullptr ? "" : model->get<std::string>();
+}
+
+std::vector<TokenId> read_ids(const Json& list) {
+  std::vector<TokenId> ids;
+  ids.reserve(list.size());
+  for (const Json& id : list) {
+    ids.push_back(id.is_number_float() ? static_cast<TokenId>(id.get<double>()) : id.get<TokenId>());
+  }
+  return ids;
+}
+
+/// OpenAI's seeds may be negative; the engine's are the same 64 bits.
+std::optional<uint64_t> read_seed(const Json& body) {
+  const Json* seed = given(body, "seed");
+  if (seed == nullptr) return std::nullopt;
+  if (seed->is_number_unsigned()) return seed->get<uint64_t>();
+  if (seed->is_number_integer()) return static_cast<uint64_t>(seed->get<int64_t>());
+  const double number = seed->get<double>();
+  if (number >= 18446744073709551616.0) fail("seed", "expected a whole number of at most 64 bits");
+  return number < 0 ? static_cast<uint64_t>(static_cast<int64_t>(number)) : static_cast<uint64_t>(number);
+}
+
+void read_settings(const Json& body, Request& settings) {
+  for (const auto& [name, value] : body.items()) {
+    if (name == "seed" || name == "max_tokens") continue;
+    try {
+      if (!read_sampling_field(name, value, settings.sampling)) read_stop_field(name, value, settings.stop);
+    } catch (const Error& error) {
+      throw ApiError(400, error.what(), name);
+    }
+  }
+  settings.sampling.seed = read_seed(body);
+  settings.stop.min_tokens = whole(body, "min_tokens").value_or(0);
+  settings.n = whole(body, "n").value_or(1);
+  settings.include_stop = flag(body, "include_stop_str_in_output", false);
+  settings.skip_special_tokens = flag(body, "skip_special_tokens", true);
+}
+
+/// What min_tokens and max_tokens say together, once both are known.
+void check_settings(const Request& settings) {
+  if (settings.stop.max_tokens >= 0 && settings.stop.min_tokens > settings.stop.max_tokens) {
+    fail("min_tokens", fmt::format("found {}, which is more than the most tokens, {}",
+                                   settings.stop.min_tokens, settings.stop.max_tokens));
+  }
+  try {
+    check(settings.stop);
+    [[maybe_unused]] const SamplingParams in_range = settings.sampling.resolve();
+  } catch (const Error& error) {
+    throw to_api_error(error);
+  }
+}
+
+void read_stream(const Json& body, GenerationBody& read) {
+  read.stream = flag(body, "stream", false);
+  const Json* options = given(body, "stream_options");
+  if (options != nullptr && !read.stream) fail("stream_options", "only with \"stream\": true");
+  if (options != nullptr) read.include_usage = flag(*options, "include_usage", false);
+}
+
+GenerationBody read_common(const Json& body) {
+  GenerationBody read;
+  read.model = model_of(body);
+  read_settings(body, read.settings);
+  read_stream(body, read);
+  return read;
+}
+
+std::vector<TextPrompt> read_prompts(const Json& prompt) {
+  if (prompt.is_string()) return {prompt.get<std::string>()};
+  if (prompt[0].is_number()) return {read_ids(prompt)};
+  std::vector<TextPrompt> prompts;
+  for (const Json& one : prompt) {
+    if (one.is_string()) {
+      prompts.emplace_back(one.get<std::string>());
+    } else {
+      prompts.emplace_back(read_ids(one));
+    }
+  }
+  return prompts;
+}
+
+}  // namespace
+
+Json parse_body(const std::string& body) {
+  Json json;
+  try {
+    json = parse_json(body, "the request's body", kDeepestBody);
+  } catch (const Error& error) {
+    throw ApiError(400, error.what());
+  }
+  if (!json.is_object())
+    throw ApiError(400, fmt::format("the request's body is a JSON {}, expected an object", json.type_name()));
+  return json;
+}
+
+GenerationBody read_chat_body(const Json& body) {
+  check_schema(body, chat_fields(), "");
+  GenerationBody read = read_common(body);
+  read.chat = true;
+  read.messages = read_chat_prompt(body);
+  const std::optional<int> most = whole(body, "max_completion_tokens");
+  const std::optional<int> most_by_old_name = whole(body, "max_tokens");
+  if (most && most_by_old_name && *most != *most_by_old_name)
+    fail("max_tokens",
+         fmt::format("found {}, but max_completion_tokens, its newer name, is {}", *most_by_old_name, *most));
+  read.settings.stop.max_tokens = most.value_or(most_by_old_name.value_or(-1));
+  const std::optional<int> top = whole(body, "top_logprobs");
+  if (flag(body, "logprobs", false)) {
+    read.settings.logprobs = top.value_or(0);
+  } else if (top && *top > 0) {
+    fail("top_logprobs", "only with \"logprobs\": true");
+  }
+  check_settings(read.settings);
+  return read;
+}
+
+GenerationBody read_completion_body(const Json& body) {
+  check_schema(body, completion_fields(), "");
+  GenerationBody read = read_common(body);
+  read.prompts = read_prompts(body["prompt"]);
+  read.settings.stop.max_tokens = whole(body, "max_tokens").value_or(kDefaultCompletionTokens);
+  read.echo = flag(body, "echo", false);
+  read.settings.logprobs = whole(body, "logprobs");
+  if (read.echo) read.settings.prompt_logprobs = read.settings.logprobs;
+  const std::optional<int> best_of = whole(body, "best_of");
+  if (best_of && *best_of != read.settings.n)
+    fail("best_of",
+         fmt::format("found {}, but n is {}: choosing among more than are returned is not supported",
+                     *best_of, read.settings.n));
+  check_settings(read.settings);
+  return read;
+}
+
+TokenizeBody read_tokenize_body(const Json& body) {
+  check_schema(body, tokenize_fields(), "");
+  TokenizeBody read;
+  read.model = model_of(body);
+  const Json* prompt = given(body, "prompt");
+  const Json* messages = given(body, "messages");
+  if ((prompt == nullptr) == (messages == nullptr)) fail("prompt", "expected either prompt or messages");
+  if (prompt != nullptr) {
+    for (const char* field : {"add_generation_prompt", "continue_final_message", "chat_template_kwargs"}) {
+      if (given(body, field) != nullptr) fail(field, "only with messages");
+    }
+    read.text = prompt->get<std::string>();
+  } else {
+    if (given(body, "add_special_tokens") != nullptr)
+      fail("add_special_tokens", "only with prompt: a chat template writes its special tokens itself");
+    read.messages = read_chat_prompt(body);
+  }
+  read.add_special_tokens = flag(body, "add_special_tokens", true);
+  read.return_token_strs = flag(body, "return_token_strs", false);
+  return read;
+}
+
+DetokenizeBody read_detokenize_body(const Json& body) {
+  check_schema(body, detokenize_fields(), "");
+  return {model_of(body), read_ids(body["tokens"])};
+}
+
+ApplyTemplateBody read_apply_template_body(const Json& body) {
+  check_schema(body, apply_template_fields(), "");
+  return {model_of(body), read_chat_prompt(body)};
+}
+
+}  // namespace qwench::server

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/json.h"
+#include "qwench/request.h"
+#include "text/chat_template.h"
+
+namespace qwench::server {
+
+/// Messages as the chat template gets them, and how their prompt ends.
+struct ChatPrompt {
+  ChatTemplateInput input;
+  bool continue_final_message = false;
+};
+
+using TextPrompt = std::variant<std::string, std::vector<TokenId>>;
+
+/// A body of /v1/chat/completions or /v1/completions, checked as far as it can be without the model.
+struct GenerationBody {
+  bool chat = false;
+  std::string model;  ///< empty: the served one
+  ChatPrompt messages;
+  std::vector<TextPrompt> prompts;
+  Request settings;  ///< of each prompt; its ids are still empty
+  bool echo = false;
+  bool stream = false;
+  bool include_usage = false;  ///< in the stream
+};
+
+struct TokenizeBody {
+  std::string model;
+  std::optional<std::string> text;  ///< else messages
+  ChatPrompt messages;
+  bool add_special_tokens = true;
+  bool return_token_strs = false;
+};
+
+struct DetokenizeBody {
+  std::string model;
+  std::vector<TokenId> tokens;
+};
+
+struct ApplyTemplateBody {
+  std::string model;
+  ChatPrompt messages;
+};
+
+// Each throws ApiError (400) that names the field.
+Json parse_body(const std::string& body);  ///< one JSON object
+GenerationBody read_chat_body(const Json& body);
+GenerationBody read_completion_body(const Json& body);
+TokenizeBody read_tokenize_body(const Json& body);
+DetokenizeBody read_detokenize_body(const Json& body);
+ApplyTemplateBody read_apply_template_body(const Json& body);
+
+}  // namespace qwench::server

@@ -1,0 +1,36 @@
+#include "server/routes.h"
+
+namespace qwench::server {
+namespace {
+
+constexpr Route kRoutes[] = {
+    {"/v1/chat/completions", "POST", "Answers a conversation."},
+    {"/v1/completions", "POST", "Continues texts or token ids."},
+    {"/v1/models", "GET", "Lists the served model under each of its names.", true, false},
+    {"/v1/models/{model}", "GET", "Describes the served model.", true, false},
+    {"/tokenize", "POST", "The token ids of a text, or of messages as the chat template writes them."},
+    {"/detokenize", "POST", "The text of token ids."},
+    {"/apply-template", "POST", "The prompt that the chat template makes of messages."},
+    {"/props", "GET", "What is served: the model, its default settings, its chat template, the limits."},
+    {"/health", "GET",
+     "200 when requests are answered; 503 while the model loads and while the server drains.", false, false},
+    {"/metrics", "GET", "Counters and histograms in Prometheus's text format.", true, false},
+    {"/openapi.json", "GET", "This description.", true, false},
+};
+
+}  // namespace
+
+std::span<const Route> routes() { return kRoutes; }
+
+const Route* find_route(std::string_view path) {
+  for (const Route& route : kRoutes) {
+    const size_t brace = route.path.find('{');
+    if (brace == std::string_view::npos
+            ? path == route.path
+            : path.size() > brace && path.starts_with(route.path.substr(0, brace)))
+      return &route;
+  }
+  return nullptr;
+}
+
+}  // namespace qwench::server

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace qwench::server {
+
+/// One path of the API. The table is what the service answers and what /openapi.json lists.
+struct Route {
+  std::string_view path;  ///< "/v1/models/{model}": the rest of the path, from there on
+  std::string_view method;
+  std::string_view summary;
+  bool needs_key = true;
+  bool needs_model = true;  ///< answered with a 503 while there is none
+};
+
+std::span<const Route> routes();
+/// The route of a path; null where there is none. HEAD is for every GET.
+const Route* find_route(std::string_view path);
+
+}  // namespace qwench::server

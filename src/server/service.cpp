@@ -1,0 +1,386 @@
+#include "server/service.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "core/utf8.h"
+#include "server/model_pages.h"
+#include "server/openapi.h"
+#include "server/routes.h"
+
+namespace qwench::server {
+namespace {
+
+constexpr std::chrono::seconds kTick{1};
+
+std::string allow_of(const Route& route) {
+  return route.method == "GET" ? "GET, HEAD, OPTIONS" : fmt::format("{}, OPTIONS", route.method);
+}
+
+bool is_json(const Headers& headers) {
+  const std::string* type = find_header(headers, "content-type");
+  if (type == nullptr) return false;
+  std::string_view media = std::string_view(*type).substr(0, type->find(';'));
+  while (media.ends_with(' ')) media.remove_suffix(1);
+  return equal_ignoring_case(media, "application/json");
+}
+
+HttpResponse unavailable(bool draining) {
+  return ApiError(503, draining ? "the server is shutting down" : "the model is being loaded; try again soon",
+                  "", draining ? "shutting_down" : "loading")
+      .to_response();
+}
+
+/// Whether the answer's first token is part of a block of reasoning.
+bool begins_in_reasoning(const ChatPrompt& messages, const std::string& prompt) {
+  if (!messages.continue_final_message) return opens_reasoning(prompt);
+  const std::string last = messages.input.messages.back()["content"].get<std::string>();
+  const size_t open = last.rfind("<think>");
+  return open != std::string::npos && last.find("</think>", open) == std::string::npos;
+}
+
+/// A name of something a client chose, for messages.
+std::string printable(const std::string& text) {
+  constexpr size_t kLongest = 100;
+  return to_valid_utf8(text.size() <= kLongest ? text : text.substr(0, kLongest) + "...");
+}
+
+}  // namespace
+
+Service::Service(ServiceOptions options, JsonLog& log)
+    : options_(std::move(options)),
+      keys_(options_.api_keys),
+      cors_(options_.cors_origins),
+      log_(log),
+      ticker_([this] { tick(); }) {}
+
+Service::~Service() { close(); }
+
+void Service::set_engine(Engine& engine) {
+  stop_ids_ = engine.stop_ids();
+  engine_ = &engine;
+  State loading = State::loading;
+  state_.compare_exchange_strong(loading, State::ready);
+}
+
+void Service::count_connections(std::function<size_t()> open) { connections_ = std::move(open); }
+
+void Service::drain() { state_ = State::draining; }
+
+void Service::close() {
+  if (!ticking_.exchange(false)) return;
+  ticker_.join();
+  drain();
+  parsing_.close();
+  std::promise<void> ended;
+  answers_.post([&] {
+    for (const auto& task : tasks_) task->client_left();
+    tasks_.clear();
+    ended.set_value();
+  });
+  ended.get_future().wait();
+  answers_.close();
+}
+
+void Service::tick() {
+  auto next = std::chrono::steady_clock::now();
+  while (ticking_) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (std::chrono::steady_clock::now() < next) continue;
+    next = std::chrono::steady_clock::now() + kTick;
+    answers_.post([this] {
+      const auto now = std::chrono::steady_clock::now();
+      for (const auto& task : tasks_) task->keep_alive(now);
+    });
+  }
+}
+
+bool Service::accept(const HttpRequest& head, HttpResponse& response) {
+  std::optional<HttpResponse> refused = refuse_head(head);
+  if (refused) response = with_cors(*std::move(refused), head);
+  return !refused;
+}
+
+std::optional<HttpResponse> Service::refuse_head(const HttpRequest& head) const {
+  const Route* route = find_route(head.path);
+  if (head.method == "OPTIONS") {
+    Headers headers = CorsPolicy::preflight_headers(head.headers);
+    if (route != nullptr) headers.emplace_back("Allow", allow_of(*route));
+    return HttpResponse{204, std::move(headers), ""};
+  }
+  if ((route == nullptr || route->needs_key) && !keys_.allow(head.headers)) {
+    return ApiError(401, "this server needs an API key: send the header Authorization: Bearer KEY", "",
+                    "invalid_api_key")
+        .to_response();
+  }
+  if (route == nullptr) {
+    std::vector<std::string_view> paths;
+    for (const Route& known : routes()) paths.push_back(known.path);
+    return ApiError(404,
+                    fmt::format("there is no {}; there are {}", printable(head.path), fmt::join(paths, ", ")),
+                    "", "not_found")
+        .to_response();
+  }
+  if (head.method != route->method && !(head.method == "HEAD" && route->method == "GET")) {
+    HttpResponse response =
+        ApiError(405,
+                 fmt::format("{} is not for {}; use {}", head.path, printable(head.method), route->method),
+                 "", "method_not_allowed")
+            .to_response();
+    response.headers.emplace_back("Allow", allow_of(*route));
+    return response;
+  }
+  if (route->needs_model && state_ != State::ready) return unavailable(state_ == State::draining);
+  if (route->method == "POST") {
+    const std::string* encoding = find_header(head.headers, "content-encoding");
+    if (encoding != nullptr && !equal_ignoring_case(*encoding, "identity"))
+      return ApiError(415, "a compressed body is not supported; send it as it is").to_response();
+    if (!is_json(head.headers))
+      return ApiError(415, "the body's type is not JSON; send the header Content-Type: application/json")
+          .to_response();
+  }
+  return std::nullopt;
+}
+
+void Service::handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
+  const Route* route = find_route(request.path);
+  if (route->method == "GET") return exchange->respond(with_cors(answer_get(request), request));
+  parsing_.post([this, request = std::make_shared<HttpRequest>(std::move(request)), exchange] {
+    const auto fail = [&](const ApiError& error) {
+      if (error.status() == 429) metrics_.request_refused();
+      exchange->respond(with_cors(error.to_response(), *request));
+    };
+    try {
+      if (request->path.starts_with("/v1/")) {
+        generate(*request, exchange);
+      } else {
+        exchange->respond(with_cors(answer_post(*request), *request));
+      }
+    } catch (const ApiError& error) {
+      fail(error);
+    } catch (const Error& error) {
+      fail(to_api_error(error));
+    } catch (const std::exception& error) {
+      log_.error("request_failed", Json{{"request_id", request->id}, {"error", error.what()}});
+      fail(ApiError(500, "the server failed on this request; its log says why"));
+    }
+  });
+}
+
+HttpResponse Service::answer_get(const HttpRequest& request) const {
+  if (request.path == "/health") return health();
+  if (request.path == "/openapi.json") return json_response(200, openapi_document());
+  const Engine* engine = engine_;
+  if (request.path == "/metrics") {
+    return {200,
+            {{"Content-Type", "text/plain; version=0.0.4; charset=utf-8"}},
+            metrics_.text(options_.model_names.front(), engine == nullptr ? EngineStats{} : engine->stats(),
+                          connections_())};
+  }
+  if (request.path == "/props") return json_response(200, props_page(*engine, options_.model_names));
+  return models(request.path);
+}
+
+HttpResponse Service::health() const {
+  switch (state_.load()) {
+    case State::ready:
+      return json_response(200, Json{{"status", "ok"}});
+    case State::loading:
+      return json_response(503, Json{{"status", "loading"}});
+    case State::draining:
+      break;
+  }
+  return json_response(503, Json{{"status", "draining"}});
+}
+
+HttpResponse Service::models(const std::string& path) const {
+  const Engine* engine = engine_;
+  constexpr std::string_view kList = "/v1/models";
+  if (path == kList) {
+    Json data = Json::array();
+    for (const std::string& name : options_.model_names) data.push_back(model_page(engine, name));
+    return json_response(200, Json{{"object", "list"}, {"data", std::move(data)}});
+  }
+  const std::string name = percent_decoded(path.substr(kList.size() + 1));
+  try {
+    check_model(name);
+  } catch (const ApiError& error) {
+    return error.to_response();
+  }
+  return json_response(200, model_page(engine, name));
+}
+
+void Service::check_model(const std::string& name) const {
+  const auto& names = options_.model_names;
+  if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) return;
+  throw ApiError(
+      404,
+      fmt::format("the model {} is not served here; there is {}", printable(name), fmt::join(names, ", ")),
+      "model", "model_not_found");
+}
+
+PromptText Service::prompt_text() const {
+  const Engine* engine = engine_;
+  return {engine->tokenizer(), engine->chat_templates()};
+}
+
+HttpResponse Service::answer_post(const HttpRequest& request) const {
+  const Json body = parse_body(request.body);
+  const PromptText text = prompt_text();
+  if (request.path == "/detokenize") {
+    const DetokenizeBody read = read_detokenize_body(body);
+    check_model(read.model);
+    return json_response(200, Json{{"prompt", text.required().decode(read.tokens, false)}});
+  }
+  if (request.path == "/apply-template") {
+    const ApplyTemplateBody read = read_apply_template_body(body);
+    check_model(read.model);
+    return json_response(200, Json{{"prompt", text.render(read.messages).text}});
+  }
+  const TokenizeBody read = read_tokenize_body(body);
+  check_model(read.model);
+  const std::vector<TokenId> ids =
+      read.text ? text.encode(*read.text, read.add_special_tokens) : text.encode(text.render(read.messages));
+  Json page{{"count", ids.size()}, {"max_model_len", engine_.load()->info().context}, {"tokens", ids}};
+  if (read.return_token_strs) {
+    Json& strings = page["token_strs"] = Json::array();
+    for (const TokenId id : ids) strings.push_back(text.required().token_text(id));
+  }
+  return json_response(200, page);
+}
+
+void Service::log_prompt(const std::string& request_id, const std::string& text) const {
+  if (options_.log_prompts) log_.info("prompt", Json{{"request_id", request_id}, {"text", text}});
+}
+
+std::vector<Request> Service::make_requests(const GenerationBody& body, GenerationJob& job) const {
+  const PromptText text = prompt_text();
+  std::vector<Request> requests;
+  const auto add = [&](std::vector<TokenId> ids) -> PromptChoices& {
+    requests.push_back(body.settings);
+    requests.back().ids = std::move(ids);
+    if (options_.request_timeout > 0) {
+      requests.back().deadline =
+          job.arrival + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                            std::chrono::duration<double>(options_.request_timeout));
+    }
+    PromptChoices choices;
+    choices.count = body.settings.n;
+    choices.first_choice = static_cast<int>(job.prompts.size()) * body.settings.n;
+    return job.prompts.emplace_back(choices);
+  };
+  if (body.chat) {
+    const RenderedPrompt prompt = text.render(body.messages);
+    log_prompt(job.request_id, prompt.text);
+    add(text.encode(prompt)).opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
+    return requests;
+  }
+  for (const TextPrompt& prompt : body.prompts) {
+    const auto* words = std::get_if<std::string>(&prompt);
+    PromptChoices& choices =
+        add(words != nullptr ? text.encode(*words) : std::get<std::vector<TokenId>>(prompt));
+    const std::vector<TokenId>& ids = requests.back().ids;
+    if (words != nullptr) log_prompt(job.request_id, *words);
+    if (!body.echo) continue;
+    choices.echo = words != nullptr ? *words : text.required().decode(ids, false);
+    choices.echo_ids = ids;
+  }
+  return requests;
+}
+
+GenerationJob Service::make_job(const HttpRequest& request, const GenerationBody& body) const {
+  GenerationJob job;
+  job.request_id = request.id;
+  job.arrival = std::chrono::steady_clock::now();
+  job.settings = body.settings;
+  job.timeout_seconds = options_.request_timeout;
+  job.headers = cors_.headers(request.headers);
+  job.head.id = (body.chat ? "chatcmpl-" : "cmpl-") + request.id;
+  job.head.created =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  job.head.model = body.model.empty() ? options_.model_names.front() : body.model;
+  job.head.chat = body.chat;
+  job.head.stream = body.stream;
+  job.head.include_usage = body.include_usage;
+  job.head.include_logprobs = body.settings.logprobs.has_value();
+  job.head.tokenizer = prompt_text().tokenizer;
+  if (!body.settings.stop.ignore_eos) job.head.stop_ids = stop_ids_;
+  const auto& more = body.settings.stop.stop_token_ids;
+  job.head.stop_ids.insert(job.head.stop_ids.end(), more.begin(), more.end());
+  std::sort(job.head.stop_ids.begin(), job.head.stop_ids.end());
+  return job;
+}
+
+void Service::generate(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+  const Json json = parse_body(request.body);
+  const GenerationBody body =
+      request.path == "/v1/chat/completions" ? read_chat_body(json) : read_completion_body(json);
+  check_model(body.model);
+  GenerationJob job = make_job(request, body);
+  std::vector<Request> requests = make_requests(body, job);
+  Engine& engine = *engine_;
+  const int64_t room = int64_t{engine.info().max_batch} + options_.max_queue;
+  const auto choices = static_cast<int64_t>(requests.size()) * body.settings.n;
+  if (choices > room)
+    throw ApiError(
+        400,
+        fmt::format("the request asks for {} choices, but only {} can run and wait at once", choices, room),
+        "n");
+  job.exchange = exchange;
+  for (Request& one : requests) job.streams.push_back(engine.submit(std::move(one)));
+  run(std::move(job));
+}
+
+void Service::run(GenerationJob job) {
+  answers_.post([this, shared = std::make_shared<GenerationJob>(std::move(job))] {
+    const std::shared_ptr<Exchange> exchange = shared->exchange;
+    auto task = std::make_shared<GenerationTask>(std::move(*shared), metrics_, log_);
+    tasks_.insert(task);
+    const auto later = [this, weak = std::weak_ptr(task)](auto what) {
+      answers_.post([this, weak, what] {
+        const auto alive = weak.lock();
+        if (!alive) return;
+        what(*alive);
+        if (alive->ended()) tasks_.erase(alive);
+      });
+    };
+    exchange->on_disconnect([later] { later([](GenerationTask& left) { left.client_left(); }); });
+    task->start();
+    for (Stream& stream : task->streams())
+      stream.on_ready([later] { later([](GenerationTask& ready) { ready.step(); }); });
+  });
+}
+
+HttpResponse Service::refuse(int status, const std::string& sentence, const HttpRequest& head) {
+  return with_cors(ApiError(status, sentence).to_response(), head);
+}
+
+HttpResponse Service::with_cors(HttpResponse response, const HttpRequest& request) const {
+  const Headers headers = cors_.headers(request.headers);
+  response.headers.insert(response.headers.end(), headers.begin(), headers.end());
+  return response;
+}
+
+void Service::answered(const HttpRequest& request, int status, double seconds, bool complete) {
+  const Route* route = find_route(request.path);
+  const bool known = request.method == "GET" || request.method == "POST" || request.method == "HEAD" ||
+                     request.method == "OPTIONS";
+  metrics_.http_answered(route == nullptr ? "other" : std::string(route->path),
+                         known ? request.method : "other", status);
+  const bool routine = status == 200 && (request.path == "/health" || request.path == "/metrics");
+  if (routine) return;
+  log_.info("request", Json{{"request_id", request.id},
+                            {"client", request.client},
+                            {"method", printable(request.method)},
+                            {"path", printable(request.path)},
+                            {"status", status},
+                            {"complete", complete},
+                            {"duration_ms", seconds * 1e3}});
+}
+
+}  // namespace qwench::server

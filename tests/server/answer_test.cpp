@@ -1,0 +1,173 @@
+#include "server/answer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/choice_text.h"
+
+namespace qwench::server {
+namespace {
+
+using testing::ElementsAre;
+
+/// The text pushed in pieces of `step` bytes.
+ChoicePart split(const std::string& text, size_t step, bool open = false) {
+  ChoiceText splitter(true, open);
+  ChoicePart all;
+  for (size_t at = 0; at <= text.size(); at += step) {
+    const ChoicePart part = at < text.size() ? splitter.push(text.substr(at, step)) : ChoicePart{};
+    all.content += part.content;
+    all.reasoning += part.reasoning;
+  }
+  const ChoicePart tail = splitter.finish();
+  return {all.content + tail.content, all.reasoning + tail.reasoning};
+}
+
+TEST(ChoiceText, ReasoningIsSeparatedHoweverItIsChopped) {
+  const struct {
+    const char* text;
+    bool open;
+    const char* reasoning;
+    const char* content;
+  } cases[] = {
+      {"<think>\nhm\n\nso\n</think>\n\nYes.\n", false, "hm\n\nso", "Yes.\n"},
+      {"\n<think>hm</think>Yes", false, "hm", "Yes"},
+      {"hm\n</think>\n\nYes", true, "hm", "Yes"},
+      {"hm and on", true, "hm and on", ""},
+      {"<think>\n\n</think>\n\nYes", false, "", "Yes"},
+      {"\n\nYes <think>no</think>", false, "", "\n\nYes <think>no</think>"},
+      {"plain", false, "", "plain"},
+      {"", false, "", ""},
+  };
+  for (const auto& one : cases) {
+    for (const size_t step : {1, 2, 3, 5, 100}) {
+      const ChoicePart part = split(one.text, step, one.open);
+      EXPECT_EQ(part.reasoning, one.reasoning) << one.text << " in steps of " << step;
+      EXPECT_EQ(part.content, one.content) << one.text << " in steps of " << step;
+    }
+  }
+}
+
+AnswerHead head(bool chat, bool stream, bool usage = false) {
+  AnswerHead head;
+  head.id = "id";
+  head.created = 5;
+  head.model = "m";
+  head.chat = chat;
+  head.stream = stream;
+  head.include_usage = usage;
+  return head;
+}
+
+PromptChoices two_choices() {
+  PromptChoices prompt;
+  prompt.count = 2;
+  return prompt;
+}
+
+StreamDelta delta(int index, std::string text, std::optional<FinishReason> finish = std::nullopt) {
+  StreamDelta delta;
+  delta.index = index;
+  delta.text = std::move(text);
+  delta.ids = {1};
+  delta.finish_reason = finish;
+  return delta;
+}
+
+AnswerTotals totals() {
+  AnswerTotals totals;
+  totals.usage = {10, 4, 8};
+  return totals;
+}
+
+/// The JSON of every event, and "[DONE]" as it is.
+std::vector<Json> events_of(const std::string& text) {
+  std::vector<Json> events;
+  size_t at = 0;
+  while (at < text.size()) {
+    const size_t end = text.find("\n\n", at);
+    EXPECT_NE(end, std::string::npos);
+    const std::string event = text.substr(at, end - at);
+    EXPECT_EQ(event.substr(0, 6), "data: ");
+    events.push_back(event == "data: [DONE]" ? Json("[DONE]") : Json::parse(event.substr(6)));
+    at = end + 2;
+  }
+  return events;
+}
+
+TEST(Answer, WholeChatHasOpenAisShape) {
+  Answer answer(head(true, false), {two_choices()});
+  EXPECT_EQ(answer.take(0, delta(0, "<think>hm</think>")), "");
+  answer.take(1, delta(1, "B", FinishReason::length));
+  answer.take(0, delta(0, "A", FinishReason::stop));
+  const Json whole = answer.whole(totals());
+  EXPECT_EQ(whole["object"], "chat.completion");
+  EXPECT_EQ(whole["choices"], Json::parse(R"([
+      {"index": 0, "message": {"role": "assistant", "content": "A", "refusal": null, "reasoning_content": "hm"},
+       "logprobs": null, "finish_reason": "stop"},
+      {"index": 1, "message": {"role": "assistant", "content": "B", "refusal": null},
+       "logprobs": null, "finish_reason": "length"}])"));
+  EXPECT_EQ(whole["usage"]["total_tokens"], 14);
+  EXPECT_EQ(whole["usage"]["prompt_tokens_details"]["cached_tokens"], 8);
+  EXPECT_EQ(whole["timings"]["cache_n"], 8);
+}
+
+TEST(Answer, StreamedChatJoinsToTheWhole) {
+  Answer answer(head(true, true, true), {two_choices()});
+  std::string text = answer.first_events();
+  text += answer.take(0, delta(0, "<think>\nh"));
+  text += answer.take(0, delta(0, "m\n</think>\n\nA"));
+  text += answer.take(1, delta(1, "B", FinishReason::length));
+  text += answer.take(0, delta(0, "!", FinishReason::stop));
+  text += answer.last_events(totals());
+  const std::vector<Json> events = events_of(text);
+  ASSERT_GE(events.size(), 6U);
+  EXPECT_EQ(events.back(), "[DONE]");
+  const Json& usage = events[events.size() - 2];
+  EXPECT_EQ(usage["choices"], Json::array());
+  EXPECT_EQ(usage["usage"]["completion_tokens"], 4);
+  std::string content[2];
+  std::string reasoning[2];
+  Json finish[2];
+  for (size_t i = 0; i + 2 < events.size(); ++i) {
+    EXPECT_EQ(events[i]["object"], "chat.completion.chunk");
+    EXPECT_TRUE(events[i]["usage"].is_null());
+    const Json& choice = events[i]["choices"][0];
+    const auto index = choice["index"].get<size_t>();
+    EXPECT_EQ(choice["delta"].contains("role"), i < 2);
+    content[index] += choice["delta"].value("content", "");
+    reasoning[index] += choice["delta"].value("reasoning_content", "");
+    if (!choice["finish_reason"].is_null()) finish[index] = choice["finish_reason"];
+  }
+  EXPECT_EQ(content[0], "A!");
+  EXPECT_EQ(reasoning[0], "hm");
+  EXPECT_EQ(content[1], "B");
+  EXPECT_EQ(finish[0], "stop");
+  EXPECT_EQ(finish[1], "length");
+  EXPECT_TRUE(events[events.size() - 3].contains("timings"));
+}
+
+TEST(Answer, UsageComesInAStreamOnlyWhenAskedFor) {
+  Answer answer(head(true, true), {PromptChoices{}});
+  std::string text = answer.first_events();
+  text += answer.take(0, delta(0, "A", FinishReason::stop));
+  text += answer.last_events(totals());
+  for (const Json& event : events_of(text)) {
+    EXPECT_FALSE(event.is_object() && event.contains("usage")) << event;
+  }
+}
+
+TEST(Answer, EchoBeginsEveryChoice) {
+  PromptChoices prompt = two_choices();
+  prompt.echo = "Once ";
+  Answer answer(head(false, false), {prompt});
+  answer.take(0, delta(0, "a", FinishReason::stop));
+  answer.take(1, delta(1, "b", FinishReason::stop));
+  const Json whole = answer.whole(totals());
+  EXPECT_EQ(whole["object"], "text_completion");
+  EXPECT_EQ(whole["choices"][0]["text"], "Once a");
+  EXPECT_EQ(whole["choices"][1]["text"], "Once b");
+}
+
+}  // namespace
+}  // namespace qwench::server

@@ -1,0 +1,235 @@
+#include "server/request_body.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/api_error.h"
+
+namespace qwench::server {
+namespace {
+
+using testing::HasSubstr;
+
+const char* kMessages = R"("messages": [{"role": "user", "content": "Hi"}])";
+
+GenerationBody chat(const std::string& more) {
+  return read_chat_body(parse_body("{" + std::string(kMessages) + (more.empty() ? "" : ", " + more) + "}"));
+}
+
+GenerationBody completion(const std::string& fields) {
+  return read_completion_body(parse_body("{" + fields + "}"));
+}
+
+/// The error that a body gives; fails the test where it gives none.
+template <typename F>
+ApiError error_of(F read) {
+  try {
+    read();
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.status(), 400);
+    return error;
+  }
+  ADD_FAILURE() << "the body was accepted";
+  return ApiError(0, "");
+}
+
+TEST(ChatBody, EverySettingReachesTheRequest) {
+  const GenerationBody read = chat(R"(
+      "model": "m", "temperature": 0.5, "top_p": 0.9, "top_k": 7, "min_p": 0.1, "presence_penalty": 1,
+      "frequency_penalty": -1, "repetition_penalty": 1.1, "logit_bias": {"5": -3}, "seed": 9, "n": 2,
+      "stop": ["a", "b"], "stop_token_ids": [3], "include_stop_str_in_output": true, "min_tokens": 2,
+      "ignore_eos": true, "skip_special_tokens": false, "stream": true, "stream_options": {"include_usage": true},
+      "max_completion_tokens": 30, "logprobs": true, "top_logprobs": 4, "chat_template_kwargs": {"x": 1})");
+  EXPECT_EQ(read.model, "m");
+  EXPECT_FLOAT_EQ(*read.settings.sampling.temperature, 0.5F);
+  EXPECT_FLOAT_EQ(*read.settings.sampling.top_p, 0.9F);
+  EXPECT_EQ(read.settings.sampling.top_k, 7);
+  EXPECT_FLOAT_EQ(*read.settings.sampling.min_p, 0.1F);
+  EXPECT_FLOAT_EQ(*read.settings.sampling.presence_penalty, 1);
+  EXPECT_FLOAT_EQ(*read.settings.sampling.frequency_penalty, -1);
+  EXPECT_FLOAT_EQ(*read.settings.sampling.repetition_penalty, 1.1F);
+  EXPECT_EQ(read.settings.sampling.logit_bias->at(0), (std::pair<TokenId, float>(5, -3)));
+  EXPECT_EQ(read.settings.sampling.seed, 9U);
+  EXPECT_EQ(read.settings.n, 2);
+  EXPECT_EQ(read.settings.stop.stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(read.settings.stop.stop_token_ids, std::vector<TokenId>{3});
+  EXPECT_TRUE(read.settings.include_stop);
+  EXPECT_EQ(read.settings.stop.min_tokens, 2);
+  EXPECT_TRUE(read.settings.stop.ignore_eos);
+  EXPECT_FALSE(read.settings.skip_special_tokens);
+  EXPECT_TRUE(read.stream);
+  EXPECT_TRUE(read.include_usage);
+  EXPECT_EQ(read.settings.stop.max_tokens, 30);
+  EXPECT_EQ(read.settings.logprobs, 4);
+  EXPECT_EQ(read.messages.input.kwargs, (Json{{"x", 1}}));
+  EXPECT_TRUE(read.messages.input.add_generation_prompt);
+}
+
+TEST(ChatBody, NullIsTheSameAsAbsent) {
+  const GenerationBody read = chat(R"(
+      "temperature": null, "top_p": null, "n": null, "stop": null, "logit_bias": null, "seed": null, "stream": null,
+      "max_tokens": null, "max_completion_tokens": null, "logprobs": null, "tools": null, "response_format": null,
+      "stream_options": null, "tool_choice": null, "user": null, "stop_token_ids": null)");
+  EXPECT_FALSE(read.settings.sampling.temperature);
+  EXPECT_EQ(read.settings.n, 1);
+  EXPECT_EQ(read.settings.stop.max_tokens, -1);
+  EXPECT_FALSE(read.settings.logprobs);
+}
+
+TEST(ChatBody, WhatIsWrongIsNamed) {
+  const struct {
+    const char* field;
+    const char* param;
+    const char* says;
+  } cases[] = {
+      {R"("temperature": 2.5)", "temperature", "0 to 2"},
+      {R"("temperature": "hot")", "temperature", "a number"},
+      {R"("temperature": -0.1)", "temperature", "0 to 2"},
+      {R"("top_p": 0)", "top_p", "above 0"},
+      {R"("top_p": 1.1)", "top_p", "at most 1"},
+      {R"("top_k": -1)", "top_k", "whole number"},
+      {R"("top_k": 1.5)", "top_k", "whole number"},
+      {R"("min_p": 2)", "min_p", "0 to 1"},
+      {R"("presence_penalty": 2.1)", "presence_penalty", "-2"},
+      {R"("frequency_penalty": -3)", "frequency_penalty", "-2"},
+      {R"("repetition_penalty": 0)", "repetition_penalty", "above 0"},
+      {R"("logit_bias": {"5": 101})", "logit_bias.5", "-100"},
+      {R"("logit_bias": {"x": 1})", "logit_bias", "token id"},
+      {R"("seed": 1e30)", "seed", "whole number"},
+      {R"("seed": 0.5)", "seed", "whole number"},
+      {R"("n": 0)", "n", "1 to 128"},
+      {R"("n": 129)", "n", "1 to 128"},
+      {R"("stop": "")", "stop", "at least 1"},
+      {R"("stop": [1])", "stop[0]", "a string"},
+      {R"("max_tokens": 0)", "max_tokens", "from 1"},
+      {R"("max_tokens": -1)", "max_tokens", "from 1"},
+      {R"("max_tokens": 5, "max_completion_tokens": 6)", "max_tokens", "newer name"},
+      {R"("max_tokens": 2, "min_tokens": 3)", "min_tokens", "more than"},
+      {R"("top_logprobs": 2)", "top_logprobs", "logprobs"},
+      {R"("logprobs": true, "top_logprobs": 21)", "top_logprobs", "0 to 20"},
+      {R"("logprobs": 2)", "logprobs", "true or false"},
+      {R"("stream_options": {"include_usage": true})", "stream_options", "stream"},
+      {R"("stream": true, "stream_options": {"x": 1})", "stream_options.x", "not known"},
+      {R"("tools": [])", "tools", "not supported"},
+      {R"("tool_choice": "auto")", "tool_choice", "none"},
+      {R"("functions": [])", "functions", "not supported"},
+      {R"("response_format": {"type": "json_object"})", "response_format.type", "text"},
+      {R"("reasoning_effort": "low")", "reasoning_effort", "chat_template_kwargs"},
+      {R"("logit_biass": {})", "logit_biass", "not known"},
+      {R"("service_tier": "flex")", "service_tier", "auto"},
+      {R"("continue_final_message": true, "add_generation_prompt": true)", "continue_final_message",
+       "go with"},
+      {R"("messages": [])", "messages", "at least 1"},
+  };
+  for (const auto& wrong : cases) {
+    const ApiError error = error_of([&] { chat(wrong.field); });
+    EXPECT_EQ(error.param(), wrong.param) << wrong.field;
+    EXPECT_THAT(error.what(), HasSubstr(wrong.says)) << wrong.field;
+    EXPECT_THAT(error.what(), HasSubstr(wrong.param)) << wrong.field;
+  }
+}
+
+TEST(ChatBody, FieldsWithoutEffectOnOpenAisAnswersAreAccepted) {
+  EXPECT_NO_THROW(chat(R"("user": "u", "metadata": {"a": "b"}, "store": true, "service_tier": "auto",
+                          "safety_identifier": "s", "prompt_cache_key": "k", "response_format": {"type": "text"},
+                          "modalities": ["text"], "tool_choice": "none")"));
+}
+
+TEST(ChatBody, NegativeSeedsAreSeedsToo) {
+  EXPECT_EQ(chat(R"("seed": -1)").settings.sampling.seed, UINT64_MAX);
+  EXPECT_EQ(chat(R"("seed": 18446744073709551615)").settings.sampling.seed, UINT64_MAX);
+  EXPECT_EQ(chat(R"("seed": 5.0)").settings.sampling.seed, 5U);
+}
+
+Json messages(const std::string& list) {
+  return read_chat_body(parse_body(R"({"messages": )" + list + "}")).messages.input.messages;
+}
+
+TEST(Messages, DeveloperIsSystemAndPartsAreJoined) {
+  EXPECT_EQ(
+      messages(R"([{"role": "developer", "content": "Be brief."},
+                         {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}])"),
+      Json::parse(R"([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "a\nb"}])"));
+}
+
+TEST(Messages, ToolCallsReachTheTemplateWithTheirArgumentsAsObjects) {
+  EXPECT_EQ(messages(R"([{"role": "assistant", "content": null, "reasoning_content": "hm",
+                          "tool_calls": [{"id": "1", "type": "function",
+                                          "function": {"name": "f", "arguments": "{\"x\": 1}"}}]},
+                         {"role": "tool", "tool_call_id": "1", "content": "2"}])"),
+            Json::parse(R"([{"role": "assistant", "content": "",
+                             "tool_calls": [{"id": "1", "type": "function",
+                                             "function": {"name": "f", "arguments": {"x": 1}}}],
+                             "reasoning_content": "hm"},
+                            {"role": "tool", "content": "2", "tool_call_id": "1"}])"));
+}
+
+TEST(Messages, WhatIsWrongIsNamed) {
+  const struct {
+    const char* message;
+    const char* param;
+  } cases[] = {
+      {R"({"content": "x"})", "messages[0].role"},
+      {R"({"role": "wizard", "content": "x"})", "messages[0].role"},
+      {R"({"role": "user"})", "messages[0].content"},
+      {R"({"role": "user", "content": null})", "messages[0].content"},
+      {R"({"role": "assistant", "content": null})", "messages[0].content"},
+      {R"({"role": "user", "content": 5})", "messages[0].content"},
+      {R"({"role": "user", "content": []})", "messages[0].content"},
+      {R"({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]})",
+       "messages[0].content[0].type"},
+      {R"({"role": "user", "content": [{"type": "text"}]})", "messages[0].content[0]"},
+      {R"({"role": "user", "content": "x", "mood": "good"})", "messages[0].mood"},
+      {R"({"role": "user", "content": "x", "reasoning_content": "y"})", "messages[0].reasoning_content"},
+      {R"({"role": "user", "content": "x", "tool_call_id": "y"})", "messages[0].tool_call_id"},
+      {R"({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]})",
+       "messages[0].tool_calls[0].function.arguments"},
+      {R"("text")", "messages[0]"},
+  };
+  for (const auto& wrong : cases) {
+    const ApiError error = error_of([&] { messages("[" + std::string(wrong.message) + "]"); });
+    EXPECT_THAT(error.param(), testing::StartsWith(wrong.param)) << wrong.message << "\n" << error.what();
+  }
+}
+
+TEST(CompletionBody, PromptsOfEveryKind) {
+  EXPECT_EQ(std::get<std::string>(completion(R"("prompt": "a")").prompts.at(0)), "a");
+  EXPECT_EQ(completion(R"("prompt": ["a", "b"])").prompts.size(), 2U);
+  EXPECT_EQ(std::get<std::vector<TokenId>>(completion(R"("prompt": [1, 2])").prompts.at(0)),
+            (std::vector<TokenId>{1, 2}));
+  EXPECT_EQ(completion(R"("prompt": [[1], [2, 3]])").prompts.size(), 2U);
+  for (const char* wrong :
+       {R"("prompt": null)", R"("prompt": [])", R"("prompt": [[]])", R"("prompt": [1, "a"])",
+        R"("prompt": [-1])", R"("prompt": [1.5])", R"("prompt": {})", R"("n": 1)"}) {
+    EXPECT_THAT(error_of([&] { completion(wrong); }).param(), testing::StartsWith("prompt")) << wrong;
+  }
+}
+
+TEST(CompletionBody, DefaultsAreOpenAis) {
+  const GenerationBody read = completion(R"("prompt": "a")");
+  EXPECT_EQ(read.settings.stop.max_tokens, 16);
+  EXPECT_FALSE(read.echo);
+  EXPECT_FALSE(read.settings.logprobs);
+}
+
+TEST(CompletionBody, EchoWithLogprobsAsksForThePromptsToo) {
+  const GenerationBody read = completion(R"("prompt": "a", "echo": true, "logprobs": 3, "max_tokens": 0)");
+  EXPECT_EQ(read.settings.prompt_logprobs, 3);
+  EXPECT_EQ(read.settings.stop.max_tokens, 0);
+}
+
+TEST(CompletionBody, BestOfIsOnlyN) {
+  EXPECT_NO_THROW(completion(R"("prompt": "a", "n": 2, "best_of": 2)"));
+  EXPECT_EQ(error_of([] { completion(R"("prompt": "a", "best_of": 2)"); }).param(), "best_of");
+  EXPECT_EQ(error_of([] { completion(R"("prompt": "a", "suffix": "b")"); }).param(), "suffix");
+}
+
+TEST(Body, MustBeAnObjectOfBoundedDepth) {
+  for (const std::string& wrong : {std::string(""), std::string("{"), std::string("[]"), std::string("nul"),
+                                   "{\"a\": " + std::string(100, '[') + std::string(100, ']') + "}"}) {
+    error_of([&] { parse_body(wrong); });
+  }
+}
+
+}  // namespace
+}  // namespace qwench::server

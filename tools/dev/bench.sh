@@ -3,9 +3,10 @@ command_name=bench
 
 usage() {
   cat <<'TEXT'
-./dev bench [kernels [OPTIONS OF Google Benchmark] | tokenizer [OPTIONS] | MODEL [OPTIONS OF qwench bench]]
+./dev bench [kernels [OPTIONS OF Google Benchmark] | tokenizer [OPTIONS] | serve [OPTIONS] | MODEL [OPTIONS OF qwench bench]]
 
   kernels     the micro-benchmarks (the default): GB/s and GFLOP/s of each operation
+  serve       load on the server: 500 idle connections, 100 that send a byte a second, 64 streams, clients that vanish
   tokenizer   encoding speed beside Hugging Face tokenizers on one thread, on the same documents
   MODEL       prefill and decode tok/s of a checkpoint folder or a .gguf file, and its share of the memory bandwidth
 
@@ -13,6 +14,7 @@ Examples:
   ./dev bench
   ./dev bench kernels --benchmark_filter=linear
   ./dev bench tokenizer
+  ./dev bench serve --seconds 1800
   ./dev bench ~/models/Qwen3-0.6B
 TEXT
 }
@@ -40,6 +42,12 @@ case $kind in
     [[ -x $venv/bin/python ]] || { python -m venv "$venv.new" && mv "$venv.new" "$venv"; }
     "$venv/bin/python" -c 'import tokenizers' 2>/dev/null || "$venv/bin/python" -m pip install --quiet 'tokenizers>=0.22'
     "$venv/bin/python" bench/tokenizer.py build/release/bin/tokenizer_bench "$@"
+    ;;
+  serve)
+    bash tools/dev/fetch-models.sh --default
+    bash tools/dev/build.sh release
+    ulimit -n "$(ulimit -Hn)"
+    python bench/serve_load.py --binary build/release/bin/qwench "$@"
     ;;
   -*) usage_error "there is no option '$kind'" ;;
   *)

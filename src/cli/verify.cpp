@@ -8,6 +8,7 @@
 #include "cli/model_flags.h"
 #include "cli/subject_flags.h"
 #include "cli/terminal.h"
+#include "cli/verify_invariance.h"
 #include "verify/reference_check.h"
 #include "verify/self_check.h"
 #include "verify/speed.h"
@@ -21,6 +22,8 @@ struct VerifyOptions {
   bool compare_speed = false;
   std::optional<uint64_t> seed;
   std::optional<int> tokens;
+  bool invariance = false;
+  std::optional<int> rounds;
   bool json = false;
 };
 
@@ -268,10 +271,11 @@ int verify_command(const Arguments& arguments) {
       "verify",
       "Checks that this engine computes what it should: with --reference, what the official "
       "implementation computed; without, the same bits by every way of computing them. Exit code 1 "
-      "when it does not.",
+      "when it does not. With --invariance, requests in random batches get bit for bit what each gets alone.",
       "  qwench verify ~/models/Qwen3-0.6B\n"
       "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json\n"
-      "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json --compare-speed\n");
+      "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json --compare-speed\n"
+      "  qwench verify ~/models/Qwen3-0.6B --invariance --seed 7 --rounds 20\n");
   ModelFlags model;
   VerifyOptions options;
   model.add_to(line, ModelFlags::Default::none, false);
@@ -284,6 +288,10 @@ int verify_command(const Arguments& arguments) {
       .value_name("X");
   line.add_flag("--compare-speed", options.compare_speed,
                 "with --reference: the official implementation's speed beside this engine's");
+  line.add_flag("--invariance", options.invariance, "random batches of requests beside each request alone");
+  line.add_option("--rounds", options.rounds, "with --invariance: batches tried (default 8)")
+      .value_name("N")
+      .whole_number();
   line.add_option("-s,--seed", options.seed, "without --reference: of the random tokens (default 0)")
       .value_name("N");
   line.add_option("--tokens", options.tokens, "without --reference: how many are run (default 96)")
@@ -293,6 +301,11 @@ int verify_command(const Arguments& arguments) {
   if (!line.parse(arguments)) return 0;
   model.finish();
   const bool referenced = !options.reference.empty();
+  if (options.invariance && (referenced || options.tokens))
+    throw UsageError("--invariance does not go with --reference and --tokens");
+  if (options.rounds && !options.invariance) throw UsageError("--rounds needs --invariance");
+  if (options.rounds && (*options.rounds < 1 || *options.rounds > 100000))
+    throw UsageError(fmt::format("--rounds {}: expected 1 to 100000", *options.rounds));
   if (!referenced && (options.tolerance || options.compare_speed))
     throw UsageError("--tolerance and --compare-speed need --reference");
   if (referenced && (options.seed || options.tokens))
@@ -301,6 +314,8 @@ int verify_command(const Arguments& arguments) {
     throw UsageError(fmt::format("--tolerance {}: expected a number above 0", *options.tolerance));
   if (options.tokens && (*options.tokens < 2 || *options.tokens > 4096))
     throw UsageError(fmt::format("--tokens {}: expected 2 to 4096", *options.tokens));
+  if (options.invariance)
+    return verify_invariance(model, options.seed.value_or(0), options.rounds.value_or(8), options.json);
   return referenced ? verify_reference(model, options) : verify_self(model, options);
 }
 

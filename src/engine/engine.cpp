@@ -34,19 +34,19 @@ class Engine::Impl {
   std::vector<Result> generate(std::span<const Request> requests,
                                const std::function<void(const Delta&)>& on_delta,
                                const std::stop_token& stop) {
-    GenerateCall call(requests, on_delta);
+    const auto call = std::make_shared<GenerateCall>(requests, on_delta);
     std::vector<std::unique_ptr<Job>> jobs;
     for (size_t i = 0; i < requests.size(); ++i) {
       try {
         check(requests[i]);
-        jobs.push_back(job_of(requests[i], call.sink(i)));
+        jobs.push_back(job_of(requests[i], call->sink(i)));
         jobs.back()->stop = stop;
       } catch (const Error& error) {
-        call.refuse(i, error.what());
+        call->refuse(i, error.what());
       }
     }
     loop_.submit(std::move(jobs), false);
-    return call.wait();
+    return call->wait();
   }
 
   Score score(std::span<const TokenId> ids, int top) {

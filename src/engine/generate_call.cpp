@@ -7,22 +7,27 @@ namespace qwench {
 
 class GenerateCall::Sink final : public CompletionSink {
  public:
-  Sink(GenerateCall& call, size_t request) : call_(call), request_(request) {}
+  Sink(std::shared_ptr<GenerateCall> call, size_t request) : call_(std::move(call)), request_(request) {}
 
   void token(int index, TokenId id, const std::string& text, const TokenLogprob*) override {
-    call_.show({request_, text, id, index});
+    call_->show({request_, text, id, index});
   }
   void end(int index, const std::string& tail, Result result) override {
-    if (!tail.empty()) call_.show({request_, tail, -1, index});
-    const std::lock_guard lock(call_.mutex_);
-    call_.results_[call_.first_result_[request_] + static_cast<size_t>(index)] = std::move(result);
-    if (--call_.unfinished_ == 0) call_.changed_.notify_all();
+    if (!tail.empty()) call_->show({request_, tail, -1, index});
+    const std::lock_guard lock(call_->mutex_);
+    call_->results_[call_->first_result_[request_] + static_cast<size_t>(index)] = std::move(result);
+    --call_->unfinished_;
   }
-  void flush() override {}
-  bool cancelled() const override { return call_.error_ != nullptr; }
+  void flush() override {
+    const std::lock_guard lock(call_->mutex_);
+    if (call_->unfinished_ > 0) return;
+    call_->over_ = true;
+    call_->changed_.notify_all();
+  }
+  bool cancelled() const override { return call_->error_ != nullptr; }
 
  private:
-  GenerateCall& call_;
+  const std::shared_ptr<GenerateCall> call_;
   const size_t request_;
 };
 
@@ -36,10 +41,11 @@ GenerateCall::GenerateCall(std::span<const Request> requests,
   }
   unfinished_ = first_result_.back();
   results_.resize(unfinished_);
+  over_ = unfinished_ == 0;
 }
 
 std::shared_ptr<CompletionSink> GenerateCall::sink(size_t request) {
-  return std::make_shared<Sink>(*this, request);
+  return std::make_shared<Sink>(shared_from_this(), request);
 }
 
 void GenerateCall::refuse(size_t request, const std::string& sentence) {
@@ -51,6 +57,7 @@ void GenerateCall::refuse(size_t request, const std::string& sentence) {
   result.finish_reason = FinishReason::error;
   result.error = sentence;
   unfinished_ -= rest + 1;
+  over_ = unfinished_ == 0;
   results_.resize(results_.size() - rest);
   for (size_t i = request + 1; i < first_result_.size(); ++i) first_result_[i] -= rest;
 }
@@ -66,7 +73,7 @@ void GenerateCall::show(const Delta& delta) {
 
 std::vector<Result> GenerateCall::wait() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return unfinished_ == 0; });
+  changed_.wait(lock, [&] { return over_; });
   if (error_) std::rethrow_exception(error_);
   return std::move(results_);
 }

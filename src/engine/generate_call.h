@@ -16,12 +16,12 @@ namespace qwench {
 
 /// One call of Engine::generate: gathers the results of its requests, and passes what appears on to the
 /// caller's function while the caller waits.
-class GenerateCall {
+class GenerateCall : public std::enable_shared_from_this<GenerateCall> {
  public:
-  /// Both references must outlive it.
+  /// Both references must live until wait() returns.
   GenerateCall(std::span<const Request> requests, const std::function<void(const Delta&)>& on_delta);
 
-  std::shared_ptr<CompletionSink> sink(size_t request);  ///< must not outlive the call
+  std::shared_ptr<CompletionSink> sink(size_t request);
   void refuse(size_t request, const std::string& sentence);
   /// When all have ended. Throws what the caller's function threw.
   std::vector<Result> wait();
@@ -37,6 +37,7 @@ class GenerateCall {
   std::condition_variable changed_;
   std::vector<Result> results_;
   size_t unfinished_;
+  bool over_;                 // nothing is unfinished, and the engine has counted it
   std::exception_ptr error_;  // written by the engine's thread
 };
 

@@ -34,6 +34,7 @@ class LoadedModel {
   Decoder& decoder() { return *decoder_; }
   Backend& backend() { return *backend_; }
   KvCache& cache() { return *cache_; }
+  ThreadPool& threads() { return pool_; }
 
  private:
   void describe(const std::filesystem::path& path);

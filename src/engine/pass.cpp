@@ -5,18 +5,22 @@
 
 namespace qwench {
 
-Pass::Pass(LoadedModel& model) : model_(model), logits_(static_cast<size_t>(model.info().vocab_size)) {}
+Pass::Pass(LoadedModel& model) : model_(model), desks_(static_cast<size_t>(model.threads().size())) {
+  desks_[0].logits.resize(static_cast<size_t>(model.info().vocab_size));
+}
 
 std::span<const int> Pass::run(std::span<const ScheduledRows> parts) {
   forward(parts);
   take_drafts(parts);
   Decoder& decoder = model_.decoder();
+  waiting_.clear();  // of a pass that failed
   for (size_t first = 0; first < rows_.size(); first += static_cast<size_t>(decoder.max_logit_rows())) {
     const size_t count = std::min(rows_.size() - first, static_cast<size_t>(decoder.max_logit_rows()));
     const Matrix& logits = decoder.logits(static_cast<int>(first), static_cast<int>(count));
     has_argmax_ = false;
     argmax_.resize(count);
     for (size_t i = 0; i < count; ++i) use(rows_[first + i], logits, static_cast<int>(i));
+    draw_waiting();
   }
   for (size_t i = 0; i < parts_.size(); ++i) {
     const int drafts = static_cast<int>(parts_[i].drafts);
@@ -63,44 +67,91 @@ void Pass::take_drafts(std::span<const ScheduledRows> parts) {
 }
 
 void Pass::use(const LogitRow& row, const Matrix& logits, int index) {
-  Part& part = parts_[row.part];
+  // A part's rows go one after the other: whether a draft's row counts depends on the one before it.
+  if (!waiting_.empty() && (waiting_.size() == desks_.size() || waiting_.back().row.part == row.part))
+    draw_waiting();
+  const Part& part = parts_[row.part];
   Generation& generation = *part.generation;
   if (generation.finished()) return;
+  std::vector<float>& host = desks_[waiting_.size()].logits;
+  host.resize(static_cast<size_t>(model_.info().vocab_size));
   if (generation.next_prompt_logprob() == part.start + row.row) {
-    model_.backend().read_row(logits, index, logits_);
-    generation.take_prompt_logits(logits_);
+    model_.backend().read_row(logits, index, host);
+    generation.take_prompt_logits(host);
     return;
   }
   if (!part.draws || row.row < part.due) return;
   const Job& job = *generation.sequence().job;
+  if (job.forked && !generation.takes_argmax()) {
+    model_.backend().read_row(logits, index, host);
+    waiting_.push_back({row, {}, {}});
+    return;
+  }
   if (!job.forked) {
+    draw_waiting();
     for (size_t i = 1; i < job.generations.size(); ++i) {
       job.generations[i]->follow(generation);
       draw(*job.generations[i], logits, index);
     }
   }
   draw(generation, logits, index);
-  const auto draft = static_cast<size_t>(row.row - part.due);
-  part.draws = draft < part.drafts && !generation.finished() &&
-               generation.sequence().ids.back() == drafted_[part.first_draft + draft];
-  if (!part.draws) return;
-  ++good_[row.part];
+  check_draft(row);
+}
+
+/// Sampling reads the whole vocabulary: for many sequences together it is worth all threads.
+void Pass::draw_waiting() {
+  if (waiting_.empty()) return;
+  const auto draw_one = [&](size_t i) {
+    try {
+      waiting_[i].text =
+          parts_[waiting_[i].row.part].generation->take_logits(desks_[i].logits, desks_[i].scratch);
+    } catch (...) {
+      waiting_[i].error = std::current_exception();
+    }
+  };
+  if (waiting_.size() == 1) {
+    draw_one(0);
+  } else {
+    model_.threads().run([&](int worker, int) {
+      if (static_cast<size_t>(worker) < waiting_.size()) draw_one(static_cast<size_t>(worker));
+    });
+  }
+  std::vector<Draw> done;
+  done.swap(waiting_);
+  for (const Draw& drawn : done) {
+    if (drawn.error) std::rethrow_exception(drawn.error);
+    deliver(*parts_[drawn.row.part].generation, drawn.text);
+    check_draft(drawn.row);
+  }
+  done.clear();
+  waiting_.swap(done);
 }
 
 void Pass::draw(Generation& generation, const Matrix& logits, int index) {
-  std::string text;
   if (generation.takes_argmax()) {
     if (!has_argmax_) model_.backend().argmax(logits, model_.generation().vocabulary->valid_ids, argmax_);
     has_argmax_ = true;
-    text = generation.take_argmax(argmax_[static_cast<size_t>(index)]);
+    deliver(generation, generation.take_argmax(argmax_[static_cast<size_t>(index)]));
   } else {
-    model_.backend().read_row(logits, index, logits_);
-    text = generation.take_logits(logits_, scratch_);
+    model_.backend().read_row(logits, index, desks_[0].logits);
+    deliver(generation, generation.take_logits(desks_[0].logits, desks_[0].scratch));
   }
+}
+
+void Pass::deliver(Generation& generation, const std::string& text) {
   if (generation.failed()) return;
   ++tokens_;
   const Sequence& sequence = generation.sequence();
   sequence.job->sink->token(generation.index(), sequence.ids.back(), text, generation.last_logprob());
+}
+
+/// The token just drawn is the draft that the part's next row was computed for, or that row is of no use.
+void Pass::check_draft(const LogitRow& row) {
+  Part& part = parts_[row.part];
+  const auto draft = static_cast<size_t>(row.row - part.due);
+  part.draws = draft < part.drafts && !part.generation->finished() &&
+               part.generation->sequence().ids.back() == drafted_[part.first_draft + draft];
+  if (part.draws) ++good_[row.part];
 }
 
 }  // namespace qwench

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,11 +41,25 @@ class Pass {
     size_t part;
     int row;  // of the part
   };
+  /// A row of logits on the host, of which a completion draws while others draw of theirs.
+  struct Draw {
+    LogitRow row;
+    std::string text;
+    std::exception_ptr error;
+  };
+  /// What one worker needs for it.
+  struct Desk {
+    std::vector<float> logits;  // [vocab]
+    SamplerScratch scratch;
+  };
 
   void forward(std::span<const ScheduledRows> parts);
   void take_drafts(std::span<const ScheduledRows> parts);
   void use(const LogitRow& row, const Matrix& logits, int index);
+  void draw_waiting();
   void draw(Generation& generation, const Matrix& logits, int index);
+  void deliver(Generation& generation, const std::string& text);
+  void check_draft(const LogitRow& row);
 
   LoadedModel& model_;
   std::vector<SequenceInput> inputs_;
@@ -52,10 +67,10 @@ class Pass {
   std::vector<LogitRow> rows_;
   std::vector<TokenId> drafted_;
   std::vector<int> good_;
-  std::vector<float> logits_;  // [vocab]: one row on the host
+  std::vector<Desk> desks_;    // [threads]
+  std::vector<Draw> waiting_;  // at most as many as desks, each of another part
   std::vector<TokenId> argmax_;
   bool has_argmax_ = false;  // of the slice of logits at hand
-  SamplerScratch scratch_;
   int64_t tokens_ = 0;
   int64_t drafts_ = 0;
   int64_t draft_hits_ = 0;

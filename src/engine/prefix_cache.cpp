@@ -32,8 +32,7 @@ uint64_t PrefixCache::chain_hash(uint64_t before, std::span<const TokenId> token
   return hash;
 }
 
-PrefixCache::PrefixCache(BlockPool& pool, Hash hash)
-    : pool_(pool), hash_(hash), entries_(static_cast<size_t>(pool.size())) {
+PrefixCache::PrefixCache(BlockPool& pool, Hash hash) : pool_(pool), hash_(hash) {
   pool_.set_on_evict([this](int32_t block) { blocks_.erase(entries_[static_cast<size_t>(block)].hash); });
 }
 
@@ -70,6 +69,7 @@ bool PrefixCache::insert(std::span<const TokenId> ids, uint64_t salt, size_t ind
   const uint64_t hash = hash_of(tokens, salt, before);
   const auto [place, added] = blocks_.try_emplace(hash, block);
   if (added) {
+    if (entries_.size() <= static_cast<size_t>(block)) entries_.resize(static_cast<size_t>(block) + 1);
     Entry& entry = entries_[static_cast<size_t>(block)];
     entry.hash = hash;
     entry.salt = salt;

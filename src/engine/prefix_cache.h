@@ -55,7 +55,7 @@ class PrefixCache {
 
   BlockPool& pool_;
   const Hash hash_;
-  std::vector<Entry> entries_;                    // [blocks of the pool]; valid for those in blocks_
+  std::vector<Entry> entries_;                    // [blocks used so far]; valid for those in blocks_
   std::unordered_map<uint64_t, int32_t> blocks_;  // by hash
 };
 

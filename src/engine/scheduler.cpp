@@ -11,6 +11,10 @@
 namespace qwench {
 namespace {
 
+// Rows of prompts in a pass with sequences that decode: each waits for the pass. Matrices are multiplied
+// nearly as fast with so many rows as with more.
+constexpr int kPromptRowsBesideDecoding = 128;
+
 int blocks_of(int positions) { return (positions + kBlockSize - 1) / kBlockSize; }
 
 }  // namespace
@@ -31,6 +35,7 @@ std::span<const ScheduledRows> Scheduler::schedule() {
   int spare = budget - static_cast<int>(std::count_if(running_.begin(), running_.end(),
                                                       [](const Sequence* s) { return s->pending() == 1; }));
   for (const bool decoding : {true, false}) {
+    if (!decoding && !scheduled_.empty()) budget = std::min(budget, kPromptRowsBesideDecoding);
     for (size_t i = 0; i < running_.size() && budget > 0; ++i) {
       Sequence& sequence = *running_[i];
       if ((sequence.pending() == 1) != decoding) continue;

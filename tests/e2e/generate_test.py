@@ -51,6 +51,21 @@ class Greedy(TestCase):
         self.assertEqual(jsonl("run", TINY, "-t", "1", rows=rows)[0]["ids"], jsonl("run", TINY, "-t", "2", rows=rows)[0]["ids"])
 
 
+class Speculation(TestCase):
+    def test_guessing_changes_no_token(self):
+        lines = "".join(json.dumps({"ids": [5, 6, 7, 8] * 8 + [i], "max_tokens": 40, "ignore_eos": True, "logprobs": 1,
+                                    "temperature": 0.5 * (i % 2), "seed": i}) + "\n" for i in range(6))
+        plain = qwench("run", "-m", TINY, "--jsonl", stdin=lines)
+        self.assertEqual(plain.code, 0, plain)
+        for flags in (["--speculative", "ngram"], ["--speculative", "ngram", "--draft-tokens", "3"]):
+            guessed = qwench("run", "-m", TINY, "--jsonl", *flags, stdin=lines)
+            self.assertEqual(guessed.lines(), plain.lines())
+
+    def test_only_what_is_known_is_taken(self):
+        for flags in (["--speculative", "magic"], ["--draft-tokens", "3"], ["--speculative", "ngram", "--draft-tokens", "99"]):
+            self.assert_fails_cleanly(qwench("run", "-m", TINY, "-p", "x", *flags), code=2)
+
+
 class Sampling(TestCase):
     def test_the_same_seed_gives_the_same_tokens(self):
         row = {"ids": [1, 2, 3], "max_tokens": 24, "temperature": 1, "top_k": 0, "top_p": 1, "ignore_eos": True}

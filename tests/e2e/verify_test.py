@@ -140,6 +140,34 @@ class VerifySelf(Scratch):
         self.assertRegex(outcome.out, r"verdict: all \d+ computations")
 
 
+class VerifyInvariance(Scratch):
+    def test_random_batches_give_every_request_what_it_gets_alone(self):
+        outcome = qwench("verify", model("qwen3-tiny-bf16-tied"), "--invariance", "--seed", "5", "--rounds", "3", "--json")
+        self.assertEqual(outcome.code, 0, outcome)
+        report, = outcome.lines()
+        self.assertEqual(len(report["rounds"]), 3)
+        self.assertTrue(report["ok"])
+        for row in report["rounds"]:
+            self.assertEqual(row["different"], 0, row)
+            self.assertGreaterEqual(row["completions"], row["requests"])
+        again, = qwench("verify", model("qwen3-tiny-bf16-tied"), "--invariance", "--seed", "5", "--rounds", "3",
+                        "--json").lines()
+        chosen = ["requests", "completions", "threads", "max_batch", "max_batch_tokens", "draft_tokens"]
+        self.assertEqual([[row[name] for name in chosen] for row in again["rounds"]],
+                         [[row[name] for name in chosen] for row in report["rounds"]])
+
+    def test_the_table_has_a_line_for_each_round_and_a_verdict(self):
+        outcome = qwench("verify", model("llama-tiny"), "--invariance", "--rounds", "1")
+        self.assertEqual(outcome.code, 0, outcome)
+        self.assertRegex(outcome.out, r"verdict: \d+ completions in 1 rounds?, \d+ tokens")
+
+    def test_flags_that_do_not_go_together_are_refused(self):
+        for flags in (["--rounds", "3"], ["--invariance", "--tokens", "5"], ["--invariance", "--rounds", "0"],
+                      ["--invariance", "--reference", "x.json"]):
+            with self.subTest(" ".join(flags)):
+                self.assert_fails_cleanly(qwench("verify", model("llama-tiny"), *flags), code=2)
+
+
 class Perplexity(Scratch):
     def test_equals_the_reference(self):
         for name in DENSE:

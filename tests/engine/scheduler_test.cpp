@@ -61,6 +61,20 @@ TEST(Scheduler, DecodingGoesBeforePrefillAndBothShareAPass) {
   EXPECT_FALSE(rows[1].draws);
 }
 
+TEST(Scheduler, ALongPromptHoldsThoseThatDecodeUpForAShortTimeOnly) {
+  BlockPool pool(200);
+  Scheduler scheduler(pool, 4, 512);
+  Sequence first = sequence_of(10);
+  Sequence second = sequence_of(1000);
+  scheduler.add(second);
+  EXPECT_EQ(step(scheduler), 512) << "nobody waits";
+  scheduler.add(first);
+  EXPECT_EQ(step(scheduler), 488 + 10);
+  Sequence third = sequence_of(1000);
+  scheduler.add(third);
+  EXPECT_EQ(step(scheduler), 2 + 128);
+}
+
 TEST(Scheduler, MoreThanTheBatchWaits) {
   BlockPool pool(100);
   Scheduler scheduler(pool, 2, 64);

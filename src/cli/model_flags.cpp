@@ -55,13 +55,6 @@ bool looks_like_text(const std::string& argument) {
 
 }  // namespace
 
-DType parse_dtype(const std::string& flag, const std::string& text) {
-  const std::optional<DType> dtype = dtype_from_name(text);
-  if (!dtype || is_quantized(*dtype))
-    throw UsageError(fmt::format("{} {}: expected f32, f16 or bf16", flag, text));
-  return *dtype;
-}
-
 DType parse_kv_dtype(const std::string& flag, const std::string& text) {
   const std::optional<DType> dtype = dtype_from_name(text);
   if (!dtype || (is_quantized(*dtype) && *dtype != DType::q8_0))

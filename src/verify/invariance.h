@@ -13,8 +13,8 @@ namespace qwench {
 
 struct InvarianceOptions {
   std::optional<DType> dtype;
-  DType kv_dtype = DType::f32;
-  int threads = 0;  ///< the most; 0: the cores, at least 2
+  std::optional<DType> kv_dtype;  ///< as EngineOptions
+  int threads = 0;                ///< the most; 0: the cores, at least 2
   uint64_t seed = 0;
   int rounds = 8;
   int requests = 64;        ///< different ones, 1 to 64 of which run in a round

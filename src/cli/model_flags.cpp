@@ -118,11 +118,10 @@ void ModelFlags::add_computing_to(CommandLine& line) {
   line.add_option("--dtype", dtype_, "keep weights as f32, f16 or bf16; as stored when absent")
       .value_name("TYPE")
       .group(group);
-  line.add_option(
-          "--kv-dtype", kv_dtype_,
-          options_.kv_dtype
-              ? "cells of the KV cache: f32 (default), f16, bf16 or q8_0"
-              : "cells of the KV cache: f16, f32, bf16 or q8_0; when absent f16, or f32 with --dtype f32")
+  line.add_option("--kv-dtype", kv_dtype_,
+                  options_.kv_dtype ? "cells of the KV cache: f32 (default), f16, bf16 or q8_0"
+                                    : "cells of the KV cache: f16, f32, bf16 or q8_0; when absent f16, or "
+                                      "f32 where weights are f32")
       .value_name("TYPE")
       .group(group);
 }

@@ -145,7 +145,8 @@ int compare_command(const Arguments& arguments) {
   line.add_option("A", name_a, "checkpoint folder or .gguf file").value_name("").required();
   line.add_option("B", name_b, "the one that is compared with it; may be the same").value_name("").required();
   flags.add_to(line);
-  line.add_option("--dtype-a", dtype_a, "keep A's weights as f32, f16 or bf16; as stored when absent")
+  line.add_option("--dtype-a", dtype_a,
+                  "keep A's weights as f32, f16, bf16, q8_0, q4_0 or q4_k; as stored when absent")
       .value_name("TYPE");
   line.add_option("--dtype-b", dtype_b, "keep B's weights so").value_name("TYPE");
   line.add_option("--kv-dtype-a", kv_a, "cells of A's KV cache: f32 (default), f16, bf16 or q8_0")
@@ -159,8 +160,8 @@ int compare_command(const Arguments& arguments) {
   SubjectOptions options_a;
   SubjectOptions options_b;
   options_a.threads = options_b.threads = threads;
-  if (!dtype_a.empty()) options_a.dtype = parse_dtype("--dtype-a", dtype_a);
-  if (!dtype_b.empty()) options_b.dtype = parse_dtype("--dtype-b", dtype_b);
+  if (!dtype_a.empty()) options_a.dtype = parse_weight_type("--dtype-a", dtype_a);
+  if (!dtype_b.empty()) options_b.dtype = parse_weight_type("--dtype-b", dtype_b);
   if (!kv_a.empty()) options_a.kv_dtype = parse_kv_dtype("--kv-dtype-a", kv_a);
   if (!kv_b.empty()) options_b.kv_dtype = parse_kv_dtype("--kv-dtype-b", kv_b);
   const std::filesystem::path path_a = find_model(name_a);

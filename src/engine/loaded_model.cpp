@@ -10,6 +10,7 @@
 #include "engine/model_plan.h"
 #include "engine/request_check.h"
 #include "hub/cache.h"
+#include "kernels/quantize.h"
 
 namespace qwench {
 namespace {
@@ -29,10 +30,10 @@ const EngineOptions& checked(const EngineOptions& options) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("cache_tokens is {}, but must be from 0 to 2^30", options.cache_tokens));
   check_range("max_queue", options.max_queue, 0, kLargestQueue);
-  if (options.dtype && is_quantized(*options.dtype)) {
-    throw Error(
-        ErrorKind::unsupported,
-        fmt::format("weights cannot be converted to {}; choose f32, bf16 or f16", name(*options.dtype)));
+  if (options.dtype && is_quantized(*options.dtype) && !can_quantize(*options.dtype)) {
+    throw Error(ErrorKind::unsupported,
+                fmt::format("weights cannot be converted to {}; choose f32, bf16, f16, q8_0, q4_0 or q4_k",
+                            name(*options.dtype)));
   }
   return options;
 }

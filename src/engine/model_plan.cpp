@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "checkpoint/expected_tensors.h"
+#include "model/kept_type.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -50,7 +51,7 @@ void count_weights(const Checkpoint& checkpoint, std::optional<DType> dtype, Mod
     const TensorView* tensor = checkpoint.find(expected.name);
     if (tensor == nullptr) continue;
     const bool matrix = tensor->rows() > 1;
-    const DType kept = matrix ? dtype.value_or(tensor->dtype) : DType::f32;
+    const DType kept = kept_type(*tensor, dtype);
     const uint64_t bytes = bytes_of(kept, static_cast<uint64_t>(tensor->count()));
     const bool embedding = expected.name == "model.embed_tokens.weight";
     const bool mapped = kept == tensor->dtype && matrix;

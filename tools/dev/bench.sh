@@ -3,10 +3,11 @@ command_name=bench
 
 usage() {
   cat <<'TEXT'
-./dev bench [kernels [OPTIONS OF Google Benchmark] | tokenizer [OPTIONS] | compare MODEL... [OPTIONS] |
+./dev bench [kernels [OPTIONS OF Google Benchmark] | tokenizer [OPTIONS] | compare MODEL... [OPTIONS] | serve [OPTIONS] |
              MODEL [OPTIONS OF qwench bench]]
 
   kernels     the micro-benchmarks (the default): GB/s and GFLOP/s of each operation
+  serve       load on the server: 500 idle connections, 100 that send a byte a second, 64 streams, clients that vanish
   tokenizer   encoding speed beside Hugging Face tokenizers on one thread, on the same documents
   compare     this engine beside llama.cpp, OpenVINO GenAI and transformers on the same weights and threads, in turns; installs
               them into build/peers and writes docs/performance.md. --batch 1,8,50, --depth 0, --prompt 512, --generate 32,
@@ -18,6 +19,7 @@ Examples:
   ./dev bench kernels --benchmark_filter=linear
   ./dev bench tokenizer
   ./dev bench compare model.gguf --batch 1,8,50
+  ./dev bench serve --seconds 1800
   ./dev bench ~/models/Qwen3-0.6B
 TEXT
 }
@@ -51,6 +53,12 @@ case $kind in
     bash tools/dev/deps.sh bench
     bash tools/dev/build.sh release
     python bench/compare.py build/release/bin/qwench "$@"
+    ;;
+  serve)
+    bash tools/dev/fetch-models.sh --default
+    bash tools/dev/build.sh release
+    ulimit -n "$(ulimit -Hn)"
+    python bench/serve_load.py --binary build/release/bin/qwench "$@"
     ;;
   -*) usage_error "there is no option '$kind'" ;;
   *)

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "kernels/kv_cells.h"
+#include "kernels/quantize.h"
 #include "kernels/unpack.h"
 #include "qwench/error.h"
 
@@ -46,10 +47,10 @@ CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool) 
     data_ = tensor.bytes.data();
     return;
   }
-  if (is_quantized(dtype)) {
+  if (is_quantized(dtype) && (!can_quantize(dtype) || cols % traits(dtype).block_size != 0)) {
     throw Error(ErrorKind::unsupported,
                 fmt::format("the tensor {} is stored as {} and cannot be kept as {}; choose f32, "
-                            "f16, bf16 or its own type",
+                            "f16, bf16, its own type, or q8_0, q4_0 or q4_k where the rows are whole blocks",
                             tensor.name, t.name, name(dtype)));
   }
   convert(tensor, pool);
@@ -70,7 +71,12 @@ void CpuWeight::convert(const TensorView& tensor, ThreadPool& pool) {
       for (int64_t c = 0; c < cols; c += kPiece) {
         const int64_t n = std::min(kPiece, cols - c);
         unpack(tensor.dtype, tensor.bytes.data() + r * source_row, c, n, buffer.data());
-        pack(dtype, buffer.data(), n, copy_.data() + r * row + c * traits(dtype).block_bytes);
+        std::byte* to = copy_.data() + r * row + c / traits(dtype).block_size * traits(dtype).block_bytes;
+        if (is_quantized(dtype)) {
+          quantize(dtype, buffer.data(), n, to);
+        } else {
+          pack(dtype, buffer.data(), n, to);
+        }
       }
     }
   });

@@ -24,7 +24,7 @@ class CpuMatrix final : public Matrix {
 class CpuWeight final : public Weight {
  public:
   /// Throws Error: malformed where the tensor's bytes do not fit its shape, unsupported where `dtype` is a
-  /// quantized type that is not the tensor's own, out_of_memory.
+  /// quantized type that is neither the tensor's own nor one that can_quantize, out_of_memory.
   CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool);
 
   const std::byte* data() const { return data_; }

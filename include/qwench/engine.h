@@ -39,7 +39,7 @@ struct EngineOptions {
   /// Keep matrices as f32, bf16, f16, q8_0, q4_0 or q4_k; as they are stored when absent.
   std::optional<DType> dtype;
   /// Cells of the KV cache: f16, f32, bf16, or q8_0 where head_dim is a multiple of 32. When absent: f16, or
-  /// f32 where `dtype` is f32, so that all is computed in f32.
+  /// f32 where the weights are kept as f32 (by `dtype`, or as stored), so that all is computed in f32.
   std::optional<DType> kv_dtype;
   int threads = 0;           ///< 0: the cores this process may use; no more than 8 or the cores work
   int context = 0;           ///< positions a sequence may have; 0: the model's own limit, or what fits memory
@@ -52,8 +52,10 @@ struct EngineOptions {
   Speculation speculation;
   std::function<void(double)> progress;  ///< called while loading with the share done, 0 to 1
 
-  /// What kv_dtype stands for.
-  DType cells() const { return kv_dtype.value_or(dtype == DType::f32 ? DType::f32 : DType::f16); }
+  /// What kv_dtype stands for, of a model whose weights are stored so.
+  DType cells(DType stored) const {
+    return kv_dtype.value_or(dtype.value_or(stored) == DType::f32 ? DType::f32 : DType::f16);
+  }
 };
 
 /// What was loaded.

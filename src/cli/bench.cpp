@@ -206,7 +206,8 @@ int bench_command(const Arguments& arguments) {
     throw UsageError(fmt::format("-c {}: the model's limit is {}", options.context, limit));
   fit(options, {prompt.given(), decode.given()}, options.context > 0 ? options.context : limit);
   const std::vector<SpeedCase> cases = cases_of(options, *checkpoint, model);
-  SubjectOptions set_up = Speedometer::room_for(subject_options(model.options()), cases);
+  SubjectOptions set_up =
+      Speedometer::room_for(subject_options(model.options(), stored_type(*checkpoint)), cases);
   TracingBackend* tracer = nullptr;
   if (options.profile) {
     set_up.positions = std::min(limit, std::max(set_up.positions, options.prompt + 1));

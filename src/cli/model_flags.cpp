@@ -120,11 +120,10 @@ void ModelFlags::add_computing_to(CommandLine& line) {
                   "keep weights as f32, f16, bf16, q8_0, q4_0 or q4_k; as stored when absent")
       .value_name("TYPE")
       .group(group);
-  line.add_option(
-          "--kv-dtype", kv_dtype_,
-          options_.kv_dtype
-              ? "cells of the KV cache: f32 (default), f16, bf16 or q8_0"
-              : "cells of the KV cache: f16, f32, bf16 or q8_0; when absent f16, or f32 with --dtype f32")
+  line.add_option("--kv-dtype", kv_dtype_,
+                  options_.kv_dtype ? "cells of the KV cache: f32 (default), f16, bf16 or q8_0"
+                                    : "cells of the KV cache: f16, f32, bf16 or q8_0; when absent f16, or "
+                                      "f32 where weights are f32")
       .value_name("TYPE")
       .group(group);
 }

@@ -10,6 +10,7 @@
 #include "cli/subject_flags.h"
 #include "cli/terminal.h"
 #include "cli/text_source.h"
+#include "engine/model_plan.h"
 #include "engine/model_text.h"
 #include "verify/perplexity.h"
 
@@ -94,7 +95,7 @@ int perplexity_command(const Arguments& arguments) {
   const auto checkpoint = Checkpoint::open(model.path());
   const std::vector<TokenId> ids = flags.encode(read_text_argument(flags.file), *checkpoint);
   const Window window = window_of(flags, checkpoint->config().max_position, ids.size());
-  const SubjectOptions options = sized(subject_options(model.options()), window);
+  const SubjectOptions options = sized(subject_options(model.options(), stored_type(*checkpoint)), window);
   const auto subject = load_subject(checkpoint, options);
   subject->check_vocabulary(ids);
   std::fputs((banner(*subject, model.path(), options) + "\n").c_str(), stderr);

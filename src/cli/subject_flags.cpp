@@ -15,10 +15,10 @@ std::unique_ptr<Subject> load_subject(const std::shared_ptr<const Checkpoint>& c
   return std::make_unique<Subject>(checkpoint, options);
 }
 
-SubjectOptions subject_options(const EngineOptions& options) {
+SubjectOptions subject_options(const EngineOptions& options, DType stored) {
   SubjectOptions subject;
   subject.dtype = options.dtype;
-  subject.kv_dtype = options.cells();
+  subject.kv_dtype = options.cells(stored);
   subject.threads = options.threads;
   return subject;
 }

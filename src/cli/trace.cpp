@@ -11,6 +11,7 @@
 #include "cli/subject_flags.h"
 #include "cli/terminal.h"
 #include "cli/text_source.h"
+#include "engine/model_plan.h"
 #include "engine/model_text.h"
 #include "text/detokenizer.h"
 #include "verify/attention_map.h"
@@ -126,7 +127,7 @@ int trace_command(const Arguments& arguments) {
   if (ids.empty())
     throw Error(ErrorKind::invalid_argument, "the prompt is empty: at least one token is needed");
   TracingBackend* tracer = nullptr;
-  SubjectOptions set_up = subject_options(model.options());
+  SubjectOptions set_up = subject_options(model.options(), stored_type(*checkpoint));
   set_up.positions = static_cast<int>(std::min<size_t>(ids.size(), 1 << 24)) + (traces ? options.decode : 0);
   set_up.max_rows = static_cast<int>(ids.size());
   if (traces) {

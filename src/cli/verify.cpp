@@ -9,6 +9,7 @@
 #include "cli/subject_flags.h"
 #include "cli/terminal.h"
 #include "cli/verify_invariance.h"
+#include "engine/model_plan.h"
 #include "verify/reference_check.h"
 #include "verify/self_check.h"
 #include "verify/speed.h"
@@ -161,7 +162,7 @@ int verify_reference(const ModelFlags& model, const VerifyOptions& options) {
         fmt::format("{}: this reference has no timings; tools/record_reference.py --time records them",
                     reference.path().string()));
   }
-  SubjectOptions set_up = subject_options(model.options());
+  SubjectOptions set_up = subject_options(model.options(), DType::f32);
   set_up.positions = positions_needed(reference);
   set_up.max_rows = set_up.positions;
   const auto subject = load_subject(Checkpoint::open(model.path()), set_up);
@@ -252,7 +253,7 @@ int verify_self(const ModelFlags& model, const VerifyOptions& options) {
   const auto checkpoint = Checkpoint::open(model.path());
   SelfCheckOptions checks;
   checks.dtype = model.options().dtype;
-  checks.kv_dtype = model.options().cells();
+  checks.kv_dtype = model.options().cells(stored_type(*checkpoint));
   checks.threads = model.options().threads;
   checks.seed = options.seed.value_or(0);
   checks.tokens = options.tokens.value_or(checks.tokens);

@@ -53,8 +53,8 @@ LoadedModel::LoadedModel(const std::filesystem::path& path, const EngineOptions&
   backend_ = make_cpu_backend(pool_);
   decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
                    *backend_, info_.max_batch_tokens, plan_.logit_rows);
-  cache_ = backend_->make_kv_cache(options.cells(), config.num_layers, plan_.blocks, config.num_kv_heads,
-                                   config.head_dim);
+  cache_ = backend_->make_kv_cache(options.cells(stored_type(*checkpoint_)), config.num_layers, plan_.blocks,
+                                   config.num_kv_heads, config.head_dim);
   describe(path);
   prepare_generation();
   generation_.speculation = options.speculation;

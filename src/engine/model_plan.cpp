@@ -86,6 +86,11 @@ uint64_t ModelPlan::total() const {
   return weights_mapped + weights_converted + embedding + activations + text + program + kv_cache();
 }
 
+DType stored_type(const Checkpoint& checkpoint) {
+  const TensorView* embedding = checkpoint.find("model.embed_tokens.weight");
+  return embedding == nullptr ? DType::f16 : embedding->dtype;
+}
+
 ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available) {
   ModelPlan plan;
   plan.max_batch = options.max_batch > 0 ? options.max_batch : kMostBatch;
@@ -96,7 +101,7 @@ ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options,
   MemoryRequest request{
       .weights = plan.weights_mapped + plan.weights_converted + plan.embedding + plan.text + plan.program,
       .quantized_weights = plan.quantized,
-      .kv_dtype = options.cells(),
+      .kv_dtype = options.cells(stored_type(checkpoint)),
       .context = options.context,
       .max_batch = plan.max_batch,
       .max_batch_tokens = plan.max_batch_tokens,
@@ -158,7 +163,8 @@ std::string cheapest_change(const Checkpoint& checkpoint, const EngineOptions& o
   }
   const int head_dim = checkpoint.config().head_dim;
   std::string with_cells = flags;
-  while (const std::optional<DType> smaller = smaller_cells(changed.cells(), head_dim)) {
+  while (const std::optional<DType> smaller =
+             smaller_cells(changed.cells(stored_type(checkpoint)), head_dim)) {
     changed.kv_dtype = *smaller;
     with_cells = fmt::format("{}{}--kv-dtype {}", flags, flags.empty() ? "" : " ", name(*smaller));
     if (fits(checkpoint, changed, available, batch)) return with_cells;

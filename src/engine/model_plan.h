@@ -35,6 +35,9 @@ struct ModelPlan {
   uint64_t total() const;
 };
 
+/// The type that stands for how a checkpoint's weights are stored: the embedding's.
+DType stored_type(const Checkpoint& checkpoint);
+
 /// Throws Error (out_of_memory, invalid_argument) with the sentence that Engine::load gives for the same
 /// options and memory.
 ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available);

@@ -5,6 +5,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <memory>
 #include <random>
 #include <string>
@@ -115,7 +116,14 @@ void attention(benchmark::State& state, DType cell) {
          4.0 * seen * kHeads * kHeadDim);
 }
 
+// What it costs to hand work to the threads and to wait for them.
+void barrier(benchmark::State& state) {
+  std::atomic<int> sink{0};
+  for (auto _ : state) pool().run([&](int worker, int) { sink.store(worker, std::memory_order_relaxed); });
+}
+
 void register_all() {
+  benchmark::RegisterBenchmark("barrier", barrier)->UseRealTime();
   for (int i = 0; i < kDTypeCount; ++i) {
     const auto dtype = static_cast<DType>(i);
     auto* bench = benchmark::RegisterBenchmark(("linear/" + std::string(name(dtype))).c_str(),
@@ -123,13 +131,13 @@ void register_all() {
     for (const int rows : {1, 4, 16, 64, 512}) bench->Arg(rows);
     bench->UseRealTime();
   }
-  for (const DType cell : {DType::f32, DType::f16, DType::bf16}) {
+  for (const DType cell : {DType::f32, DType::f16, DType::bf16, DType::q8_0}) {
     benchmark::RegisterBenchmark(("attention/" + std::string(name(cell))).c_str(),
                                  [cell](benchmark::State& state) { attention(state, cell); })
         ->Args({1, 1024})
         ->Args({1, 16384})
         ->Args({512, 512})
-        ->Args({512, 4096})
+        ->Args({512, 4608})
         ->UseRealTime();
   }
 }

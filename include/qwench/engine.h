@@ -36,9 +36,12 @@ struct Speculation {
 
 /// How a model is loaded.
 struct EngineOptions {
-  std::optional<DType> dtype;   ///< keep matrices as f32, bf16 or f16; as they are stored when absent
-  DType kv_dtype = DType::f32;  ///< cells of the KV cache: f32, f16 or bf16
-  int threads = 0;              ///< 0: the cores this process may use; no more than 8 or the cores work
+  /// Keep matrices as f32, bf16, f16, q8_0, q4_0 or q4_k; as they are stored when absent.
+  std::optional<DType> dtype;
+  /// Cells of the KV cache: f16, f32, bf16, or q8_0 where head_dim is a multiple of 32. When absent: f16, or
+  /// f32 where `dtype` is f32, so that all is computed in f32.
+  std::optional<DType> kv_dtype;
+  int threads = 0;           ///< 0: the cores this process may use; no more than 8 or the cores work
   int context = 0;           ///< positions a sequence may have; 0: the model's own limit, or what fits memory
   int max_batch = 0;         ///< completions that run at once, others wait; 0: up to 64, as memory allows
   int max_batch_tokens = 0;  ///< rows of one forward pass; 0: up to 512, as memory allows
@@ -48,6 +51,9 @@ struct EngineOptions {
   int max_queue = 1024;  ///< completions that may wait beside those that run, for submit()
   Speculation speculation;
   std::function<void(double)> progress;  ///< called while loading with the share done, 0 to 1
+
+  /// What kv_dtype stands for.
+  DType cells() const { return kv_dtype.value_or(dtype == DType::f32 ? DType::f32 : DType::f16); }
 };
 
 /// What was loaded.
@@ -147,10 +153,6 @@ class Engine {
 
   /// Throws Error (invalid_argument, numeric, shutting_down).
   Score score(std::span<const TokenId> ids, int top = 10);
-
-  /// Seconds of one forward pass over each of `rows` rows of `sequences` sequences that already hold `depth`
-  /// positions: what `qwench bench` times. Throws Error when that does not fit the cache.
-  double time_forward(int sequences, int rows, int depth);
 
   EngineStats stats() const;
 

@@ -52,7 +52,8 @@ class Weight {
   int64_t cols = 0;
 };
 
-/// Keys and values of all layers: [layers, blocks, kv_heads, kBlockSize, head_dim], twice.
+/// Keys and values of all layers, in blocks of kBlockSize positions; how they lie in a block is the backend's
+/// business.
 class KvCache {
  public:
   virtual ~KvCache() = default;
@@ -87,7 +88,7 @@ class Backend {
   virtual std::string description() const = 0;  // "CPU (AVX2)"
 
   virtual std::unique_ptr<Matrix> allocate(int capacity, int cols) = 0;
-  /// Keeps `tensor` as `dtype`, which is its own or a plain type. Where it is its own, the backend may use
+  /// Keeps `tensor` as `dtype`, which is its own, a plain type, or one that can_quantize. Where it is its own, the backend may use
   /// the mapped bytes in place: the checkpoint must outlive the backend.
   virtual std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) = 0;
   /// Memory is reserved here and takes room only as blocks are written.

@@ -3,132 +3,146 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/bandwidth.h"
+#include "cli/bench_report.h"
 #include "cli/command_line.h"
-#include "cli/jsonl.h"
+#include "cli/machine.h"
 #include "cli/model_flags.h"
+#include "cli/operation_table.h"
+#include "cli/subject_flags.h"
 #include "cli/terminal.h"
 #include "core/memory.h"
-#include "qwench/engine.h"
+#include "core/thread_pool.h"
+#include "engine/model_plan.h"
+#include "kernels/isa.h"
 
 namespace qwench::cli {
 namespace {
 
 struct BenchOptions {
   int prompt = 512;
-  int decode = 64;
-  int depth = 128;
+  int decode = 32;
+  std::vector<int> depths = {0};
+  std::vector<int> batches = {1, 8, 50};
   int repeat = 3;
-  std::vector<int> batch = {1, 50};
+  int context = 0;
+  bool machine = false;
+  bool profile = false;
   bool json = false;
+  bool csv = false;
 };
 
 /// Which of them the command line has.
 struct Given {
   bool prompt = false;
   bool decode = false;
-  bool depth = false;
 };
-
-struct BenchRow {
-  std::string test;
-  double tokens_per_second;
-  double bytes_per_second;  // of weights and cache read
-};
-
-BenchRow measure_prefill(Engine& engine, const BenchOptions& options) {
-  double best = 0;
-  for (int i = 0; i < options.repeat; ++i) {
-    const double seconds = engine.time_forward(1, options.prompt, 0);
-    best = i == 0 ? seconds : std::min(best, seconds);
-  }
-  return {fmt::format("prefill {}", options.prompt), options.prompt / best, 0};
-}
-
-BenchRow measure_decode(Engine& engine, const BenchOptions& options, int sequences) {
-  engine.time_forward(sequences, 1, options.depth);
-  // The best of several averages: a pause of the machine should not count, a slow token should.
-  double best = 0;
-  for (int i = 0; i < options.repeat; ++i) {
-    double total = 0;
-    for (int token = 0; token < options.decode; ++token)
-      total += engine.time_forward(sequences, 1, options.depth + token);
-    const double seconds = total / options.decode;
-    best = i == 0 ? seconds : std::min(best, seconds);
-  }
-  const ModelInfo& info = engine.info();
-  const double positions = sequences * (options.depth + (options.decode - 1) / 2.0);
-  const double bytes =
-      static_cast<double>(info.weight_bytes) + static_cast<double>(info.kv_bytes_per_token) * positions;
-  return {fmt::format("decode x{}", sequences), sequences / best, bytes / best};
-}
 
 void check(const BenchOptions& options) {
-  const auto at_least = [](const char* flag, int value, int low) {
-    if (value < low) throw UsageError(fmt::format("{} {}: expected {} or more", flag, value, low));
+  const auto range = [](const char* flag, int value, int low, int high) {
+    if (value < low || value > high)
+      throw UsageError(fmt::format("{} {}: expected {} to {}", flag, value, low, high));
   };
-  at_least("-p", options.prompt, 1);
-  at_least("-n", options.decode, 1);
-  at_least("--depth", options.depth, 0);
-  at_least("--repeat", options.repeat, 1);
-  for (const int sequences : options.batch) at_least("--batch", sequences, 1);
+  constexpr int kMost = 1 << 24;
+  range("-p", options.prompt, 1, kMost);
+  range("-n", options.decode, 1, kMost);
+  range("-r", options.repeat, 1, 1000);
+  for (const int depth : options.depths) range("-d", depth, 0, kMost);
+  for (const int sequences : options.batches) range("-b", sequences, 1, 4096);
+  if (options.json && options.csv) throw UsageError("give --json or --csv, not both");
+  if (options.profile && (options.json || options.csv))
+    throw UsageError("--profile prints a table; qwench trace --json has the same as JSON");
 }
+
+void note(const std::string& line) { std::fputs(("qwench: " + line + "\n").c_str(), stderr); }
 
 /// The defaults are cut to what the context holds, with a line on stderr; what was asked for is not.
 void fit(BenchOptions& options, const Given& given, int context) {
-  if (options.prompt > context) {
-    if (given.prompt)
-      throw UsageError(fmt::format("-p {}: the context holds {} positions", options.prompt, context));
+  if (options.prompt > context && !given.prompt) {
     options.prompt = context;
-    std::fputs(fmt::format("qwench: the context holds {} positions, so -p is {}\n", context, context).c_str(),
-               stderr);
+    note(fmt::format("the context holds {} positions, so -p is {}", context, context));
   }
-  if (static_cast<int64_t>(options.depth) + options.decode <= context) return;
-  if (!given.decode)
-    options.decode = std::min(options.decode, given.depth ? context - options.depth : (context + 1) / 2);
-  if (!given.depth) options.depth = std::min(options.depth, context - options.decode);
-  if (options.decode < 1 || options.depth < 0 ||
-      static_cast<int64_t>(options.depth) + options.decode > context) {
-    throw UsageError(fmt::format("--depth {} and -n {}: the context holds {} positions", options.depth,
-                                 options.decode, context));
+  if (options.decode > context && !given.decode) {
+    options.decode = context;
+    note(fmt::format("the context holds {} positions, so -n is {}", context, context));
   }
-  std::fputs(fmt::format("qwench: the context holds {} positions, so --depth is {} and -n {}\n", context,
-                         options.depth, options.decode)
-                 .c_str(),
-             stderr);
+  for (const auto& [flag, tokens] : {std::pair{"-p", options.prompt}, std::pair{"-n", options.decode}}) {
+    if (tokens > context)
+      throw UsageError(fmt::format("{} {}: the context holds {} positions", flag, tokens, context));
+    for (const int depth : options.depths) {
+      if (int64_t{depth} + tokens > context)
+        throw UsageError(
+            fmt::format("-d {} and {} {}: the context holds {} positions", depth, flag, tokens, context));
+    }
+  }
 }
 
-std::string as_table(const ModelInfo& info, const std::vector<BenchRow>& rows, double bandwidth,
-                     uint64_t peak) {
-  std::string table;
-  for (const BenchRow& row : rows) {
-    table += fmt::format("{:<14} {:>10.1f} tok/s", row.test, row.tokens_per_second);
-    if (row.bytes_per_second > 0) {
-      table += fmt::format("  {:>7.2f} GB/s  {:>5.1f} % of bandwidth", row.bytes_per_second / 1e9,
-                           100 * row.bytes_per_second / bandwidth);
+/// The cases whose caches fit memory; of the others a line on stderr.
+std::vector<SpeedCase> cases_of(const BenchOptions& options, const Checkpoint& checkpoint,
+                                const ModelFlags& model) {
+  std::vector<SpeedCase> cases;
+  const auto add = [&](const SpeedCase& test) {
+    EngineOptions load = model.options();
+    load.context = test.positions();
+    load.max_batch = test.sequences;
+    int most = 0;
+    try {
+      most = plan_model(checkpoint, load, available_memory()).batch;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::out_of_memory) throw;
+      if (test.sequences == 1) throw;
     }
-    table += '\n';
+    if (most >= test.sequences) {
+      cases.push_back(test);
+    } else {
+      note(fmt::format("left out: {} sequences of {} positions do not fit the memory that is available",
+                       test.sequences, test.positions()));
+    }
+  };
+  for (const int depth : options.depths) {
+    add({1, options.prompt, depth, 1});
+    for (const int sequences : options.batches) add({sequences, 1, depth, options.decode});
   }
-  table += fmt::format("{:<14} {:>10} per token\n", "weights read",
-                       short_bytes(static_cast<double>(info.weight_bytes)));
-  table += fmt::format("{:<14} {:>10.2f} GB/s read by {} thread{}\n", "bandwidth", bandwidth / 1e9,
-                       info.threads, info.threads == 1 ? "" : "s");
-  return table + fmt::format("{:<14} {:>10}\n", "peak memory", short_bytes(static_cast<double>(peak)));
+  if (cases.empty())
+    throw Error(ErrorKind::out_of_memory,
+                "no test fits the memory that is available; use a smaller -b or -d");
+  return cases;
 }
 
-Json as_json(const ModelInfo& info, const std::vector<BenchRow>& rows, double bandwidth, uint64_t peak) {
-  Json tests = Json::array();
-  for (const BenchRow& row : rows) {
-    Json test{{"test", row.test}, {"tokens_per_second", row.tokens_per_second}};
-    if (row.bytes_per_second > 0) {
-      test["bytes_per_second"] = row.bytes_per_second;
-      test["share_of_bandwidth"] = row.bytes_per_second / bandwidth;
-    }
-    tests.push_back(std::move(test));
+BenchRow measure(Speedometer& speed, const SpeedCase& test, int repeat) {
+  BenchRow row{test, speed.work(test), {}};
+  speed.prepare(test);
+  // One that does not count: it reads the weights from disk and touches the cache.
+  SpeedCase warm_up = test;
+  warm_up.steps = 1;
+  speed.seconds(warm_up);
+  for (int i = 0; i < repeat; ++i) row.seconds.push_back(speed.seconds(test));
+  return row;
+}
+
+void print_profile(Subject& subject, TracingBackend& tracer, const BenchOptions& options) {
+  std::vector<TokenId> prompt(static_cast<size_t>(std::min(options.prompt, subject.decoder().max_tokens())));
+  for (size_t i = 0; i < prompt.size(); ++i)
+    prompt[i] = static_cast<TokenId>((i * 7919 + 13) % subject.vocab());
+  for (const TraceStep& step : trace_steps(subject, tracer, prompt, 1, false))
+    print("\n" + operation_table(step, true));
+}
+
+int bench_machine(const ModelFlags& model, const BenchOptions& options) {
+  const int most = thread_count(model.options().threads);
+  std::vector<MachineRow> rows;
+  StatusLine status;
+  for (int threads = 1; threads <= most; threads = threads < most ? std::min(2 * threads, most) : most + 1) {
+    status.update(fmt::format("measuring {}", plural(threads, "thread")));
+    rows.push_back({threads, machine_limits(threads, true)});
   }
-  return {{"model", info.name},          {"weight_type", info.weight_type},   {"threads", info.threads},
-          {"read_bandwidth", bandwidth}, {"weight_bytes", info.weight_bytes}, {"tests", std::move(tests)},
-          {"peak_memory", peak}};
+  status.clear();
+  const std::string device = machine_description();
+  if (options.json) {
+    print(to_line(as_json(device, rows)) + "\n");
+  } else {
+    print(options.csv ? as_csv(rows) : as_table(device, rows, shows_colours(stdout)));
+  }
+  return 0;
 }
 
 }  // namespace
@@ -136,51 +150,100 @@ Json as_json(const ModelInfo& info, const std::vector<BenchRow>& rows, double ba
 int bench_command(const Arguments& arguments) {
   CommandLine line(
       "bench",
-      "Measures prefill and decode speed, and the share of the memory bandwidth that decoding reaches.",
+      "Measures prefill and decode speed, and the share of the machine's limits that they reach. With "
+      "--machine the limits alone: memory read, f32 multiply-adds, int8 dot products, by number of threads.",
       "  qwench bench ~/models/Qwen3-0.6B\n"
-      "  qwench bench model.gguf -p 1024 -n 128 --batch 1,8,50\n"
-      "  qwench bench model.gguf --json\n");
+      "  qwench bench model.gguf -p 1024 -n 128 -b 1,8,50 -d 0,4096 -r 5\n"
+      "  qwench bench model.gguf --profile\n"
+      "  qwench bench --machine\n");
   ModelFlags model;
   BenchOptions options;
-  model.add_to(line, ModelFlags::Default::none, true);
+  model.add_to(line, ModelFlags::Default::optional, false);
+  model.add_computing_to(line);
+  line.add_option("-c,--context,--ctx", options.context,
+                  "positions a sequence may have; 0: the model's limit")
+      .value_name("N")
+      .whole_number();
   const Option prompt = line.add_option("-p,--prompt-tokens", options.prompt, "tokens of the prefill test")
                             .value_name("N")
                             .whole_number()
                             .show_default();
-  const Option decode = line.add_option("-n,--decode-tokens", options.decode, "tokens of the decode test")
+  const Option decode = line.add_option("-n,--decode-tokens", options.decode, "tokens of the decode tests")
                             .value_name("N")
                             .whole_number()
                             .show_default();
-  const Option depth =
-      line.add_option("--depth", options.depth, "positions that a sequence holds before it decodes")
-          .value_name("N")
-          .whole_number()
-          .show_default();
-  line.add_option("--batch", options.batch, "sequences that decode at once, one test each")
+  line.add_option("-b,--batch", options.batches, "sequences that decode at once, one test each")
       .value_name("N,...")
       .separated_by(',')
       .show_default();
-  line.add_option("--repeat", options.repeat, "the best of so many is reported")
+  line.add_option("-d,--depth", options.depths,
+                  "positions that a sequence holds before a test; all tests for each")
+      .value_name("N,...")
+      .separated_by(',')
+      .show_default();
+  line.add_option("-r,--repeat", options.repeat, "repetitions of each test")
       .value_name("N")
       .whole_number()
       .show_default();
+  line.add_flag("--machine", options.machine, "the machine's limits alone, without a model");
+  line.add_flag("--profile", options.profile,
+                "the time of each operation of one prefill and one decode step too");
   line.add_flag("--json", options.json, "one JSON object on stdout");
+  line.add_flag("--csv", options.csv, "comma-separated values on stdout");
   if (!line.parse(arguments)) return 0;
   check(options);
   model.finish();
+  if (options.machine) {
+    if (!model.path().empty()) throw UsageError("--machine measures the machine: it takes no model");
+    return bench_machine(model, options);
+  }
+  if (model.path().empty())
+    throw UsageError("no model was named; give a checkpoint folder or a .gguf file, or --machine");
 
-  const std::unique_ptr<Engine> engine = model.load();
-  const ModelInfo& info = engine->info();
-  std::fputs((banner(info) + "\n").c_str(), stderr);
-  fit(options, {prompt.given(), decode.given(), depth.given()}, info.context);
-  std::vector<BenchRow> rows;
-  rows.push_back(measure_prefill(*engine, options));
-  for (const int sequences : options.batch) rows.push_back(measure_decode(*engine, options, sequences));
-  // Before the bandwidth, whose buffer is no part of running the model.
-  const uint64_t peak = peak_memory();
-  const double bandwidth = read_bandwidth(info.threads);
-  print(options.json ? to_line(as_json(info, rows, bandwidth, peak)) + "\n"
-                     : as_table(info, rows, bandwidth, peak));
+  const auto checkpoint = Checkpoint::open(model.path());
+  const int limit = static_cast<int>(std::min<int64_t>(checkpoint->config().max_position, 1 << 24));
+  if (options.context > limit)
+    throw UsageError(fmt::format("-c {}: the model's limit is {}", options.context, limit));
+  fit(options, {prompt.given(), decode.given()}, options.context > 0 ? options.context : limit);
+  const std::vector<SpeedCase> cases = cases_of(options, *checkpoint, model);
+  SubjectOptions set_up = Speedometer::room_for(subject_options(model.options()), cases);
+  TracingBackend* tracer = nullptr;
+  if (options.profile) {
+    set_up.positions = std::min(limit, std::max(set_up.positions, options.prompt + 1));
+    set_up.decorate = [&](std::unique_ptr<Backend> backend) {
+      auto tracing = std::make_unique<TracingBackend>(std::move(backend));
+      tracer = tracing.get();
+      return tracing;
+    };
+  }
+  const auto subject = load_subject(checkpoint, set_up);
+  std::fputs((banner(*subject, model.path(), set_up) + "\n").c_str(), stderr);
+
+  const WeightTotals weights = totals(subject->decoder().weights());
+  BenchReport report;
+  report.model = model.path().filename().string();
+  report.weight_type = name(weights.main_type);
+  report.cell_type = name(set_up.kv_dtype);
+  report.device = subject->backend().description();
+  report.threads = subject->threads();
+  report.weight_bytes = weights.bytes_per_token;
+  Speedometer speed(*subject);
+  StatusLine status;
+  for (const SpeedCase& test : cases) {
+    status.update("measuring " + BenchRow{test, {}, {}}.name());
+    report.rows.push_back(measure(speed, test, options.repeat));
+  }
+  // Before the machine's limits, whose buffer is no part of running the model.
+  report.peak_memory = peak_memory();
+  status.update("measuring the machine");
+  report.limits = machine_limits(report.threads, true);
+  status.clear();
+  if (options.json) {
+    print(to_line(as_json(report)) + "\n");
+  } else {
+    print(options.csv ? as_csv(report) : as_table(report, shows_colours(stdout)));
+  }
+  if (tracer != nullptr) print_profile(*subject, *tracer, options);
   return 0;
 }
 

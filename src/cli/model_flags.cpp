@@ -8,6 +8,7 @@
 #include "cli/user_folders.h"
 #include "core/log.h"
 #include "core/utf8.h"
+#include "kernels/quantize.h"
 
 namespace qwench::cli {
 namespace {
@@ -54,10 +55,17 @@ bool looks_like_text(const std::string& argument) {
 
 }  // namespace
 
-DType parse_dtype(const std::string& flag, const std::string& text) {
+DType parse_kv_dtype(const std::string& flag, const std::string& text) {
   const std::optional<DType> dtype = dtype_from_name(text);
-  if (!dtype || is_quantized(*dtype))
-    throw UsageError(fmt::format("{} {}: expected f32, f16 or bf16", flag, text));
+  if (!dtype || (is_quantized(*dtype) && *dtype != DType::q8_0))
+    throw UsageError(fmt::format("{} {}: expected f16, f32, bf16 or q8_0", flag, text));
+  return *dtype;
+}
+
+DType parse_weight_type(const std::string& flag, const std::string& text) {
+  const std::optional<DType> dtype = dtype_from_name(text);
+  if (!dtype || (is_quantized(*dtype) && !can_quantize(*dtype)))
+    throw UsageError(fmt::format("{} {}: expected f32, f16, bf16, q8_0, q4_0 or q4_k", flag, text));
   return *dtype;
 }
 
@@ -108,10 +116,15 @@ void ModelFlags::add_computing_to(CommandLine& line) {
       .value_name("N")
       .whole_number()
       .group(group);
-  line.add_option("--dtype", dtype_, "keep weights as f32, f16 or bf16; as stored when absent")
+  line.add_option("--dtype", dtype_,
+                  "keep weights as f32, f16, bf16, q8_0, q4_0 or q4_k; as stored when absent")
       .value_name("TYPE")
       .group(group);
-  line.add_option("--kv-dtype", kv_dtype_, "cells of the KV cache: f32 (default), f16 or bf16")
+  line.add_option(
+          "--kv-dtype", kv_dtype_,
+          options_.kv_dtype
+              ? "cells of the KV cache: f32 (default), f16, bf16 or q8_0"
+              : "cells of the KV cache: f16, f32, bf16 or q8_0; when absent f16, or f32 with --dtype f32")
       .value_name("TYPE")
       .group(group);
 }
@@ -142,8 +155,8 @@ void ModelFlags::finish(TextSource* text, bool ids) {
   } else {
     throw UsageError("no model was named; give a checkpoint folder or a .gguf file, or see --help");
   }
-  if (!dtype_.empty()) options_.dtype = parse_dtype("--dtype", dtype_);
-  if (!kv_dtype_.empty()) options_.kv_dtype = parse_dtype("--kv-dtype", kv_dtype_);
+  if (!dtype_.empty()) options_.dtype = parse_weight_type("--dtype", dtype_);
+  if (!kv_dtype_.empty()) options_.kv_dtype = parse_kv_dtype("--kv-dtype", kv_dtype_);
   if (options_.threads < 0) throw UsageError(fmt::format("-t {}: expected 0 or more", options_.threads));
   if (options_.context < 0) throw UsageError(fmt::format("-c {}: expected 0 or more", options_.context));
   if (options_.max_batch < 0)

@@ -27,6 +27,9 @@ class ModelFlags {
     batch_names_ = names;
     options_.max_batch = fallback;
   }
+  /// Before add_to and add_computing_to, in commands whose numbers are compared with a reference's: cells of
+  /// the KV cache are f32 unless asked for otherwise.
+  void keep_exact_cells() { options_.kv_dtype = DType::f32; }
   /// Adds the positional MODEL and -m; with `loads`, the flags about loading too.
   void add_to(CommandLine& line, Default fallback, bool loads);
   /// -t, --dtype and --kv-dtype: those of the flags about loading that say how to compute.
@@ -60,8 +63,10 @@ class ModelFlags {
   std::filesystem::path path_;
 };
 
-/// f32, f16 or bf16. Throws UsageError that names the flag.
-DType parse_dtype(const std::string& flag, const std::string& text);
+/// A type of cells of the KV cache: f32, f16, bf16 or q8_0. Throws UsageError that names the flag.
+DType parse_kv_dtype(const std::string& flag, const std::string& text);
+/// A type to keep weights in, which may be quantized as they are loaded. Throws UsageError that names the flag.
+DType parse_weight_type(const std::string& flag, const std::string& text);
 
 /// "qwench: Qwen3-0.6B | qwen3, 596 M parameters | bf16 | CPU (AVX2), 8 threads | context 40960"
 std::string banner(const ModelInfo& info);

@@ -84,6 +84,7 @@ int perplexity_command(const Arguments& arguments) {
       "  qwench perplexity model.gguf chapter.txt --ctx 512 --stride 256 --json\n");
   ModelFlags model;
   WindowFlags flags;
+  model.keep_exact_cells();
   model.add_to(line, ModelFlags::Default::none, false);
   flags.add_to(line);
   model.add_computing_to(line);
@@ -143,10 +144,11 @@ int compare_command(const Arguments& arguments) {
   line.add_option("A", name_a, "checkpoint folder or .gguf file").value_name("").required();
   line.add_option("B", name_b, "the one that is compared with it; may be the same").value_name("").required();
   flags.add_to(line);
-  line.add_option("--dtype-a", dtype_a, "keep A's weights as f32, f16 or bf16; as stored when absent")
+  line.add_option("--dtype-a", dtype_a,
+                  "keep A's weights as f32, f16, bf16, q8_0, q4_0 or q4_k; as stored when absent")
       .value_name("TYPE");
   line.add_option("--dtype-b", dtype_b, "keep B's weights so").value_name("TYPE");
-  line.add_option("--kv-dtype-a", kv_a, "cells of A's KV cache: f32 (default), f16 or bf16")
+  line.add_option("--kv-dtype-a", kv_a, "cells of A's KV cache: f32 (default), f16, bf16 or q8_0")
       .value_name("TYPE");
   line.add_option("--kv-dtype-b", kv_b, "cells of B's").value_name("TYPE");
   line.add_option("-t,--threads", threads, "0: the cores this process may use")
@@ -157,10 +159,10 @@ int compare_command(const Arguments& arguments) {
   SubjectOptions options_a;
   SubjectOptions options_b;
   options_a.threads = options_b.threads = threads;
-  if (!dtype_a.empty()) options_a.dtype = parse_dtype("--dtype-a", dtype_a);
-  if (!dtype_b.empty()) options_b.dtype = parse_dtype("--dtype-b", dtype_b);
-  if (!kv_a.empty()) options_a.kv_dtype = parse_dtype("--kv-dtype-a", kv_a);
-  if (!kv_b.empty()) options_b.kv_dtype = parse_dtype("--kv-dtype-b", kv_b);
+  if (!dtype_a.empty()) options_a.dtype = parse_weight_type("--dtype-a", dtype_a);
+  if (!dtype_b.empty()) options_b.dtype = parse_weight_type("--dtype-b", dtype_b);
+  if (!kv_a.empty()) options_a.kv_dtype = parse_kv_dtype("--kv-dtype-a", kv_a);
+  if (!kv_b.empty()) options_b.kv_dtype = parse_kv_dtype("--kv-dtype-b", kv_b);
   const std::filesystem::path path_a = find_model(name_a);
   const std::filesystem::path path_b = find_model(name_b);
 

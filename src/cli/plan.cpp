@@ -170,13 +170,16 @@ int plan_command(const Arguments& arguments) {
   if (device != "cpu" && device != "auto")
     throw UsageError(fmt::format("--device {}: this program runs on the CPU only", printable(device)));
 
+  if (model.options().max_batch < 1)
+    throw UsageError(fmt::format("--batch {}: expected 1 or more", model.options().max_batch));
+
   Report report;
   report.available = memory.empty() ? available_memory() : parse_bytes(memory);
   const auto checkpoint = Checkpoint::open(model.path());
   check_tensors(*checkpoint);
   const EngineOptions& options = model.options();
   report.name = model.path().filename().string();
-  report.asked_batch = std::max(1, options.max_batch);
+  report.asked_batch = options.max_batch;
   try {
     report.plan = plan_model(*checkpoint, options, report.available);
   } catch (const Error& error) {

@@ -42,6 +42,7 @@ int score_command(const Arguments& arguments) {
   TextSource source;
   bool jsonl = false;
   int top = 10;
+  model.keep_exact_cells();
   model.add_to(line, ModelFlags::Default::none, true);
   source.add_to(line, "TEXT", "the text");
   line.add_flag("--jsonl", jsonl, "lines of {\"ids\"} in, lines of {\"logprobs\", \"top\"} out");

@@ -18,7 +18,7 @@ std::unique_ptr<Subject> load_subject(const std::shared_ptr<const Checkpoint>& c
 SubjectOptions subject_options(const EngineOptions& options) {
   SubjectOptions subject;
   subject.dtype = options.dtype;
-  subject.kv_dtype = options.kv_dtype;
+  subject.kv_dtype = options.cells();
   subject.threads = options.threads;
   return subject;
 }

@@ -7,6 +7,7 @@
 #include "cli/command_line.h"
 #include "cli/jsonl.h"
 #include "cli/model_flags.h"
+#include "cli/operation_table.h"
 #include "cli/subject_flags.h"
 #include "cli/terminal.h"
 #include "cli/text_source.h"
@@ -36,37 +37,6 @@ std::string token_text(const ModelText& text, TokenId id) {
   Detokenizer alone(text.tokenizer(), false);
   std::string piece = alone.push(id);
   return piece + alone.finish();
-}
-
-std::string as_table(const TraceStep& step, bool totals_only) {
-  const double whole = step.seconds();
-  const auto line = [&](const std::string& layer, const std::string& name, const std::string& shape,
-                        double seconds, double bytes) {
-    std::string row = fmt::format(
-        "{:>5}  {:<26} {:>9.3f} ms {:>5.1f} % {:>10} {:>7.2f} GB/s  {}", layer, name, 1e3 * seconds,
-        100 * seconds / whole,
-        bytes >= 1e6 ? fmt::format("{:.1f} MB", bytes / 1e6) : fmt::format("{:.1f} kB", bytes / 1e3),
-        seconds > 0 ? bytes / seconds / 1e9 : 0.0, shape);
-    row.resize(row.find_last_not_of(' ') + 1);
-    return row + "\n";
-  };
-  std::string table =
-      fmt::format("{}: {} operations, {:.3f} ms\n", step.name, step.events.size(), 1e3 * whole);
-  if (!totals_only) {
-    for (const TraceEvent& event : step.events) {
-      const std::string norm = event.norm > 0 ? fmt::format("  rms {:.4g}", event.norm) : "";
-      table += line(event.layer >= 0 ? fmt::format("{}", event.layer) : "-", event.name, event.shape + norm,
-                    event.seconds, static_cast<double>(event.bytes));
-    }
-    table += "\nall layers\n";
-  }
-  uint64_t bytes = 0;
-  for (const TraceTotal& total : totals(step)) {
-    table += line(fmt::format("{}x", total.count), total.name, "", total.seconds,
-                  static_cast<double>(total.bytes));
-    bytes += total.bytes;
-  }
-  return table + line("", "the whole step", "", whole, static_cast<double>(bytes));
 }
 
 void print_lens(const std::vector<LensRow>& rows, const ModelText& text) {
@@ -197,7 +167,8 @@ int trace_command(const Arguments& arguments) {
     print(to_line(chrome_trace(steps, model.path().filename().string())) + "\n");
     return 0;
   }
-  for (size_t i = 0; i < steps.size(); ++i) print((i == 0 ? "" : "\n") + as_table(steps[i], options.totals));
+  for (size_t i = 0; i < steps.size(); ++i)
+    print((i == 0 ? "" : "\n") + operation_table(steps[i], options.totals));
   return 0;
 }
 

@@ -252,7 +252,7 @@ int verify_self(const ModelFlags& model, const VerifyOptions& options) {
   const auto checkpoint = Checkpoint::open(model.path());
   SelfCheckOptions checks;
   checks.dtype = model.options().dtype;
-  checks.kv_dtype = model.options().kv_dtype;
+  checks.kv_dtype = model.options().cells();
   checks.threads = model.options().threads;
   checks.seed = options.seed.value_or(0);
   checks.tokens = options.tokens.value_or(checks.tokens);
@@ -277,6 +277,7 @@ int verify_command(const Arguments& arguments) {
       "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json --compare-speed\n"
       "  qwench verify ~/models/Qwen3-0.6B --invariance --seed 7 --rounds 20\n");
   ModelFlags model;
+  model.keep_exact_cells();
   VerifyOptions options;
   model.add_to(line, ModelFlags::Default::none, false);
   model.add_computing_to(line);

@@ -5,8 +5,7 @@
 
 namespace qwench {
 
-/// Passes beside the scheduler, while it holds nothing; see Engine. By the thread that owns the model.
+/// A pass beside the scheduler, while it holds nothing; see Engine. By the thread that owns the model.
 Score score_directly(LoadedModel& model, BlockPool& blocks, std::span<const TokenId> ids, int top);
-double time_directly(LoadedModel& model, BlockPool& blocks, int sequences, int rows, int depth);
 
 }  // namespace qwench

@@ -55,13 +55,6 @@ class Engine::Impl {
     return score;
   }
 
-  double time_forward(int sequences, int rows, int depth) {
-    double seconds = 0;
-    loop_.run_alone(
-        [&](BlockPool& blocks) { seconds = time_directly(model_, blocks, sequences, rows, depth); });
-    return seconds;
-  }
-
   void check(const Request& request) const { check_request(request, model_.info(), model_.generation()); }
 
  private:
@@ -102,9 +95,6 @@ std::vector<Result> Engine::generate(std::span<const Request> requests,
   return impl_->generate(requests, on_delta, stop);
 }
 Score Engine::score(std::span<const TokenId> ids, int top) { return impl_->score(ids, top); }
-double Engine::time_forward(int sequences, int rows, int depth) {
-  return impl_->time_forward(sequences, rows, depth);
-}
 EngineStats Engine::stats() const { return impl_->loop().stats(); }
 bool Engine::drain(std::optional<std::chrono::nanoseconds> timeout) { return impl_->loop().drain(timeout); }
 void Engine::stop() { impl_->loop().stop(); }

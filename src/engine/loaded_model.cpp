@@ -10,6 +10,7 @@
 #include "engine/model_plan.h"
 #include "engine/request_check.h"
 #include "hub/cache.h"
+#include "kernels/quantize.h"
 
 namespace qwench {
 namespace {
@@ -29,15 +30,10 @@ const EngineOptions& checked(const EngineOptions& options) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("cache_tokens is {}, but must be from 0 to 2^30", options.cache_tokens));
   check_range("max_queue", options.max_queue, 0, kLargestQueue);
-  if (options.dtype && is_quantized(*options.dtype)) {
-    throw Error(
-        ErrorKind::unsupported,
-        fmt::format("weights cannot be converted to {}; choose f32, bf16 or f16", name(*options.dtype)));
-  }
-  if (is_quantized(options.kv_dtype)) {
-    throw Error(
-        ErrorKind::unsupported,
-        fmt::format("the KV cache cannot be of type {}; choose f32, f16 or bf16", name(options.kv_dtype)));
+  if (options.dtype && is_quantized(*options.dtype) && !can_quantize(*options.dtype)) {
+    throw Error(ErrorKind::unsupported,
+                fmt::format("weights cannot be converted to {}; choose f32, bf16, f16, q8_0, q4_0 or q4_k",
+                            name(*options.dtype)));
   }
   return options;
 }
@@ -57,7 +53,7 @@ LoadedModel::LoadedModel(const std::filesystem::path& path, const EngineOptions&
   backend_ = make_cpu_backend(pool_);
   decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
                    *backend_, info_.max_batch_tokens, plan_.logit_rows);
-  cache_ = backend_->make_kv_cache(options.kv_dtype, config.num_layers, plan_.blocks, config.num_kv_heads,
+  cache_ = backend_->make_kv_cache(options.cells(), config.num_layers, plan_.blocks, config.num_kv_heads,
                                    config.head_dim);
   describe(path);
   prepare_generation();

@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "checkpoint/expected_tensors.h"
+#include "model/kept_type.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -50,7 +51,7 @@ void count_weights(const Checkpoint& checkpoint, std::optional<DType> dtype, Mod
     const TensorView* tensor = checkpoint.find(expected.name);
     if (tensor == nullptr) continue;
     const bool matrix = tensor->rows() > 1;
-    const DType kept = matrix ? dtype.value_or(tensor->dtype) : DType::f32;
+    const DType kept = kept_type(*tensor, dtype);
     const uint64_t bytes = bytes_of(kept, static_cast<uint64_t>(tensor->count()));
     const bool embedding = expected.name == "model.embed_tokens.weight";
     const bool mapped = kept == tensor->dtype && matrix;
@@ -95,7 +96,7 @@ ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options,
   MemoryRequest request{
       .weights = plan.weights_mapped + plan.weights_converted + plan.embedding + plan.text + plan.program,
       .quantized_weights = plan.quantized,
-      .kv_dtype = options.kv_dtype,
+      .kv_dtype = options.cells(),
       .context = options.context,
       .max_batch = plan.max_batch,
       .max_batch_tokens = plan.max_batch_tokens,
@@ -155,11 +156,14 @@ std::string cheapest_change(const Checkpoint& checkpoint, const EngineOptions& o
     add("without --dtype f32");
     if (fits(checkpoint, changed, available, batch)) return flags;
   }
-  if (changed.kv_dtype == DType::f32) {
-    changed.kv_dtype = DType::f16;
-    add("--kv-dtype f16");
-    if (fits(checkpoint, changed, available, batch)) return flags;
+  const int head_dim = checkpoint.config().head_dim;
+  std::string with_cells = flags;
+  while (const std::optional<DType> smaller = smaller_cells(changed.cells(), head_dim)) {
+    changed.kv_dtype = *smaller;
+    with_cells = fmt::format("{}{}--kv-dtype {}", flags, flags.empty() ? "" : " ", name(*smaller));
+    if (fits(checkpoint, changed, available, batch)) return with_cells;
   }
+  flags = with_cells;
   if (const int fewer = largest_batch(checkpoint, changed, available); fewer >= 1 && fewer < batch) {
     add(fmt::format("--batch {}", fewer));
     return flags;

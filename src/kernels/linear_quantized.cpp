@@ -1,6 +1,7 @@
 #include "kernels/linear_quantized.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "kernels/targets.h"
 
@@ -35,26 +36,27 @@ HWY_INLINE void RowsOf(const LinearArgs& a, int64_t row_bytes, int64_t n, int64_
 }
 
 // The most columns of x that OneRow rearranges in scratch memory.
-constexpr int64_t kMostOneRow = kLinearScratch * 4 / 20 * 8;
+constexpr int64_t kMostOneRow = kLinearScratch * 4 / 72 * 32;
 
 template <class Q>
 void OneRow(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   const int64_t row_bytes = a.cols / Q::kSize * Q::kBytes;
-  RowForNibbles row = {nullptr, nullptr};
+  RowOfX row = {a.quantized->values, nullptr};
 #if QWENCH_GROUP_OF_8
-  if constexpr (Reader<Q>::kNibbles) {
-    auto* split = reinterpret_cast<int16_t*>(scratch);
+  auto* split = reinterpret_cast<int16_t*>(scratch);
+  SplitEvenOdd(a.quantized->values, a.cols, split);
+  row.values = split;
+  if constexpr (Q::kOffset != 0) {
+    constexpr int64_t kShare = 32 / Q::kScales;
     auto* offsets = reinterpret_cast<int32_t*>(scratch + a.cols / 2);
-    SplitEvenOdd(a.quantized->values, a.cols, split);
-    for (int64_t block = 0; block < a.cols / 32; ++block) {
-      int32_t sum = 0;
-      for (int64_t i = 0; i < 32; ++i) sum += split[block * 32 + i];
-      offsets[block] = Q::kOffset * sum;
+    for (int64_t i = 0; i < a.cols / kShare; ++i) {
+      offsets[i] = Q::kOffset * std::accumulate(split + i * kShare, split + (i + 1) * kShare, 0);
     }
-    row = {split, offsets};
+    row.offsets = offsets;
   }
-#endif
+#else
   (void)scratch;
+#endif
   HWY_ALIGN float sums[kGroup];
   const uint8_t* w[kGroup];
   for (int64_t n = begin; n < end; n += kGroup) {

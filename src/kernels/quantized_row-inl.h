@@ -28,12 +28,7 @@ constexpr int kSpanParts = 8;  // of 32: one block of the types of 256
 
 // ---------------------------------------------------------------- sums of a block
 
-#if QWENCH_GROUP_OF_8
-using D16 = hn::FixedTag<int16_t, 16>;
-using V16 = hn::Vec<D16>;
-HWY_INLINE VG PairProducts(V16 a, V16 b) { return VG{_mm256_madd_epi16(a.raw, b.raw)}; }
-#endif
-
+#if !QWENCH_GROUP_OF_8
 // The products of 16 quants with 16 numbers of x: sums in some order, one lane or several.
 HWY_INLINE VG Products(Bytes quants, const int16_t* x) {
 #if HWY_TARGET == HWY_SCALAR
@@ -43,9 +38,6 @@ HWY_INLINE VG Products(Bytes quants, const int16_t* x) {
 #else
   const hn::FixedTag<int8_t, 16> d8;
   const auto q = hn::BitCast(d8, quants);
-#if QWENCH_GROUP_OF_8
-  return PairProducts(hn::PromoteTo(D16(), q), hn::LoadU(D16(), x));
-#else
   const hn::Repartition<int16_t, DG> d16;
   const hn::Half<decltype(d8)> half;
   VG sum1 = hn::Zero(DG());
@@ -54,8 +46,8 @@ HWY_INLINE VG Products(Bytes quants, const int16_t* x) {
   sum = AddProducts(DG(), hn::PromoteTo(d16, hn::UpperHalf(half, q)), hn::LoadU(d16, x + 8), sum, sum1);
   return hn::Add(sum, sum1);
 #endif
-#endif
 }
+#endif
 
 #if HWY_TARGET != HWY_SCALAR
 // In each 128-bit block: lane i is the sum of the block's lanes of the i-th vector.
@@ -69,96 +61,109 @@ HWY_INLINE VG SumBlocks(VG a, VG b, VG c, VG e) {
 }
 #endif
 
-// Lane j: the sum of the lanes of sums[j].
-HWY_INLINE VG SumOfEach(const VG* sums) {
-#if HWY_TARGET == HWY_SCALAR
-  return sums[0];
-#elif QWENCH_GROUP_OF_8
-  const VG first = SumBlocks(sums[0], sums[1], sums[2], sums[3]);
-  const VG second = SumBlocks(sums[4], sums[5], sums[6], sums[7]);
-  return hn::Add(hn::ConcatLowerLower(DG(), second, first), hn::ConcatUpperUpper(DG(), second, first));
-#else
-  return SumBlocks(sums[0], sums[1], sums[2], sums[3]);
-#endif
-}
-
-// out[h] = for each column the sum of a part, or of each half of it where the type has scales of halves.
-template <class Q>
-HWY_INLINE void SumsOfPart(const uint8_t* const* w, int64_t offset, int part, const int16_t* x, VG* out) {
-  VG low[kGroup];
-  VG high[kGroup];
-  for (int j = 0; j < kGroup; ++j) {
-    const Quants q = Q::Part(w[j] + offset, part);
-    low[j] = Products(q.low, x);
-    high[j] = Products(q.high, x + 16);
-    if constexpr (Q::kScales == 1) low[j] = hn::Add(low[j], high[j]);
-  }
-  out[0] = SumOfEach(low);
-  if constexpr (Q::kScales == 2) out[1] = SumOfEach(high);
-}
+// One row of x as SumsOfPart wants it.
+struct RowOfX {
+  const int16_t* values;
+  const int32_t* offsets;  // kOffset times the sum of x, for each part or each half of one
+};
 
 #if QWENCH_GROUP_OF_8
-// x with the numbers of each half of a block in the order of the 16-bit lanes that nibbles are taken from:
-// those at even places, then those at odd ones.
+using D16 = hn::FixedTag<int16_t, 16>;
+using V16 = hn::Vec<D16>;
+HWY_INLINE VG PairProducts(V16 a, V16 b) { return VG{_mm256_madd_epi16(a.raw, b.raw)}; }
+
+// Blocks of two columns, each in half a vector.
+struct TwoColumns {
+  using D = hn::FixedTag<uint8_t, 32>;
+  const uint8_t* first;
+  const uint8_t* second;
+  HWY_INLINE hn::Vec<D> load(int64_t at) const {
+    const hn::Half<D> half;
+    return hn::Combine(D(), hn::LoadU(half, second + at), hn::LoadU(half, first + at));
+  }
+  HWY_INLINE hn::Vec<D> ones(int64_t at) const {
+    const hn::FixedTag<uint16_t, 8> d;
+    const hn::FixedTag<uint16_t, 16> both;
+    return OnesOfBits(hn::BitCast(D(), hn::Combine(both, hn::Set(d, load_unaligned<uint16_t>(second + at)),
+                                                   hn::Set(d, load_unaligned<uint16_t>(first + at)))));
+  }
+};
+
+// x with each 16 numbers in the order that bytes become 16-bit lanes in: those at even places, then those at
+// odd ones.
 HWY_INLINE void SplitEvenOdd(const int16_t* x, int64_t n, int16_t* split) {
   const hn::FixedTag<int16_t, 8> d16;
   const hn::FixedTag<int32_t, 4> d32;
   for (int64_t k = 0; k < n; k += 16) {
     const auto a = hn::BitCast(d32, hn::LoadU(d16, x + k));
     const auto b = hn::BitCast(d32, hn::LoadU(d16, x + k + 8));
-    const auto even = hn::ReorderDemote2To(d16, hn::ShiftRight<16>(hn::ShiftLeft<16>(a)),
-                                           hn::ShiftRight<16>(hn::ShiftLeft<16>(b)));
-    const auto odd = hn::ReorderDemote2To(d16, hn::ShiftRight<16>(a), hn::ShiftRight<16>(b));
-    hn::StoreU(even, d16, split + k);
-    hn::StoreU(odd, d16, split + k + 8);
+    const auto even_a = hn::ShiftRight<16>(hn::ShiftLeft<16>(a));
+    const auto even_b = hn::ShiftRight<16>(hn::ShiftLeft<16>(b));
+    hn::StoreU(hn::ReorderDemote2To(d16, even_a, even_b), d16, split + k);
+    hn::StoreU(hn::ReorderDemote2To(d16, hn::ShiftRight<16>(a), hn::ShiftRight<16>(b)), d16, split + k + 8);
   }
 }
 
-// Sums of unsigned nibbles. A vector holds 16 bytes of a column and of that four further, as 16-bit lanes: no
-// nibble need be widened.
-template <class Q>
-HWY_INLINE VG NibbleSums(const uint8_t* const* w, int64_t offset, int part, const int16_t* split) {
-  const hn::FixedTag<int16_t, 8> half;
-  const hn::FixedTag<uint16_t, 16> du;
-  const hn::Repartition<uint8_t, decltype(du)> d8;
-  const auto x0 = hn::LoadDup128(D16(), split);
-  const auto x1 = hn::LoadDup128(D16(), split + 8);
-  const auto x2 = hn::LoadDup128(D16(), split + 16);
-  const auto x3 = hn::LoadDup128(D16(), split + 24);
-  (void)half;
-  const auto mask = hn::Set(du, 15);
-  const D16 d;
-  VG sums[4];
-  for (int j = 0; j < 4; ++j) {
-    const auto load = [&](int64_t at) HWY_ATTR __attribute__((always_inline)) {
-      return hn::BitCast(
-          du, hn::Combine(d8, LoadBytes16(w[j + 4] + offset + at), LoadBytes16(w[j] + offset + at)));
-    };
-    if constexpr (Q::kSize == 32) {  // 16 bytes hold the first half's quants and, higher up, the second's
-      const auto v = load(Q::kNibbles);
-      const VG a = hn::Add(PairProducts(hn::BitCast(d, hn::And(v, mask)), x0),
-                           PairProducts(hn::BitCast(d, hn::And(hn::ShiftRight<8>(v), mask)), x1));
-      const VG b = hn::Add(PairProducts(hn::BitCast(d, hn::And(hn::ShiftRight<4>(v), mask)), x2),
-                           PairProducts(hn::BitCast(d, hn::ShiftRight<12>(v)), x3));
-      sums[j] = hn::Add(a, b);
-    } else {  // 32 bytes hold one part's quants and, higher up, the next one's
-      const int64_t at = Q::kNibbles + part / 2 * 32;
-      auto v = load(at);
-      auto u = load(at + 16);
-      if (part % 2 == 1) {
-        v = hn::ShiftRight<4>(v);
-        u = hn::ShiftRight<4>(u);
-      }
-      const VG a = hn::Add(PairProducts(hn::BitCast(d, hn::And(v, mask)), x0),
-                           PairProducts(hn::BitCast(d, hn::And(hn::ShiftRight<8>(v), mask)), x1));
-      const VG b = hn::Add(PairProducts(hn::BitCast(d, hn::And(u, mask)), x2),
-                           PairProducts(hn::BitCast(d, hn::And(hn::ShiftRight<8>(u), mask)), x3));
-      sums[j] = hn::Add(a, b);
-    }
+// The products of 16 quants of two columns with 16 numbers of x.
+template <bool kSigned, class V>
+HWY_INLINE VG Products(V quants, V16 x_even, V16 x_odd) {
+  if constexpr (kSigned) {
+    const V16 v = hn::BitCast(D16(), quants);
+    return hn::Add(PairProducts(hn::ShiftRight<8>(hn::ShiftLeft<8>(v)), x_even),
+                   PairProducts(hn::ShiftRight<8>(v), x_odd));
+  } else {
+    const hn::FixedTag<uint16_t, 16> du;
+    const auto v = hn::BitCast(du, quants);
+    return hn::Add(PairProducts(hn::BitCast(D16(), hn::And(v, hn::Set(du, 0xFF))), x_even),
+                   PairProducts(hn::BitCast(D16(), hn::ShiftRight<8>(v)), x_odd));
   }
-  return SumBlocks(sums[0], sums[1], sums[2], sums[3]);
 }
 #endif
+
+// out[h] = for each column the sum of a part, or of each half of it where the type has scales of halves.
+// `block` counts the parts of the row.
+template <class Q>
+HWY_INLINE void SumsOfPart(const uint8_t* const* w, int64_t offset, int part, const RowOfX& row,
+                           int64_t block, VG* out) {
+  const int16_t* x = row.values + block * 32;
+#if QWENCH_GROUP_OF_8
+  const V16 x0 = hn::LoadDup128(D16(), x);
+  const V16 x1 = hn::LoadDup128(D16(), x + 8);
+  const V16 x2 = hn::LoadDup128(D16(), x + 16);
+  const V16 x3 = hn::LoadDup128(D16(), x + 24);
+  VG low[4];  // of columns j and j + 4
+  VG high[4];
+  for (int j = 0; j < 4; ++j) {
+    const auto q = Q::Part(TwoColumns{w[j] + offset, w[j + 4] + offset}, part);
+    low[j] = Products<Q::kSigned>(q.low, x0, x1);
+    high[j] = Products<Q::kSigned>(q.high, x2, x3);
+    if constexpr (Q::kScales == 1) low[j] = hn::Add(low[j], high[j]);
+  }
+  out[0] = SumBlocks(low[0], low[1], low[2], low[3]);
+  if constexpr (Q::kScales == 2) out[1] = SumBlocks(high[0], high[1], high[2], high[3]);
+  if constexpr (Q::kOffset != 0) {
+    for (int h = 0; h < Q::kScales; ++h) {
+      out[h] = hn::Add(out[h], hn::Set(DG(), row.offsets[block * Q::kScales + h]));
+    }
+  }
+#else
+  VG low[kGroup];
+  VG high[kGroup];
+  for (int j = 0; j < kGroup; ++j) {
+    const auto q = Q::Part(OneColumn{w[j] + offset}, part);
+    low[j] = Products(Plus(q.low, Q::kOffset), x);
+    high[j] = Products(Plus(q.high, Q::kOffset), x + 16);
+    if constexpr (Q::kScales == 1) low[j] = hn::Add(low[j], high[j]);
+  }
+#if HWY_TARGET == HWY_SCALAR
+  out[0] = low[0];
+  if constexpr (Q::kScales == 2) out[1] = high[0];
+#else
+  out[0] = SumBlocks(low[0], low[1], low[2], low[3]);
+  if constexpr (Q::kScales == 2) out[1] = SumBlocks(high[0], high[1], high[2], high[3]);
+#endif
+#endif
+}
 
 // ---------------------------------------------------------------- scales
 
@@ -189,25 +194,52 @@ HWY_INLINE VGF FromHalves(const uint16_t* halves) {
   const hn::Rebind<hwy::float16_t, DGF> d;
   return hn::PromoteTo(DGF(), hn::Load(d, reinterpret_cast<const hwy::float16_t*>(halves)));
 }
+// The lower 16 bits of each lane, with none above.
+HWY_INLINE VGF FromHalves(VG halves) {
+  const hn::Rebind<uint16_t, DG> d16;
+  const hn::Rebind<hwy::float16_t, DGF> d;
+  return hn::PromoteTo(DGF(), hn::BitCast(d, hn::DemoteTo(d16, halves)));
+}
 
 // Types of 32 whose blocks begin with a scale in f16, and a minimum in f16.
 template <class Q>
 struct HalfScales {
-  HWY_ALIGN uint16_t scales[kSpanParts * kGroup];
-  HWY_ALIGN uint16_t mins[Q::kMins ? kSpanParts * kGroup : 1];
+  HWY_ALIGN uint32_t
+      shared[kSpanParts * kGroup];  // [part, column]: the scale, above it the minimum or others
 
   HWY_INLINE void read(const uint8_t* const* w, int64_t offset, int parts) {
     for (int j = 0; j < kGroup; ++j) {
       const uint8_t* block = w[j] + offset;
-      for (int p = 0; p < parts; ++p, block += Q::kBytes) {
-        std::memcpy(scales + p * kGroup + j, block, 2);
-        if constexpr (Q::kMins) std::memcpy(mins + p * kGroup + j, block + 2, 2);
+      if (parts == kSpanParts) {
+        Unroll<kSpanParts>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
+          shared[p * kGroup + j] = load_unaligned<uint32_t>(block + p * Q::kBytes);
+        });
+      } else {
+        for (int p = 0; p < parts; ++p)
+          shared[p * kGroup + j] = load_unaligned<uint32_t>(block + p * Q::kBytes);
       }
     }
   }
-  HWY_INLINE VGF scale(int i) const { return FromHalves(scales + i * kGroup); }
-  HWY_INLINE VGF min(int i) const { return FromHalves(mins + i * kGroup); }
+  HWY_INLINE VGF scale(int i) const { return FromHalves(hn::And(both(i), hn::Set(DG(), 0xFFFF))); }
+  HWY_INLINE VGF min(int i) const {
+    const hn::Rebind<uint32_t, DG> du;
+    return FromHalves(hn::BitCast(DG(), hn::ShiftRight<16>(hn::BitCast(du, both(i)))));
+  }
+
+ private:
+  HWY_INLINE VG both(int i) const {
+    return hn::Load(DG(), reinterpret_cast<const int32_t*>(shared + i * kGroup));
+  }
 };
+
+// Byte i of each column's 8 in the lowest bits of a lane, with others above.
+HWY_INLINE VG BytesAt(const uint8_t* bytes, int i) {
+  const hn::Repartition<uint64_t, DG> d64;
+  const auto* at = reinterpret_cast<const uint64_t*>(bytes);
+  const auto first = hn::BitCast(DGF(), hn::ShiftRightSame(hn::Load(d64, at), i * 8));
+  const auto second = hn::BitCast(DGF(), hn::ShiftRightSame(hn::Load(d64, at + 4), i * 8));
+  return hn::BitCast(DG(), hn::ConcatEven(DGF(), second, first));
+}
 
 // Types of 256 with 8 scales and 8 minima of 6 bits, and an f16 for all of each.
 template <class Q>
@@ -236,75 +268,86 @@ struct SixBitScales {
       std::memcpy(min_of_all + j, b + 2, 2);
     }
   }
-  // Byte i of each column's 8, times the column's f16.
-  static HWY_INLINE VGF Times(const uint8_t* bytes, int i, VGF of_all) {
-    const hn::Repartition<uint64_t, DG> d64;
-    const auto* at = reinterpret_cast<const uint64_t*>(bytes);
-    const auto shift = i * 8;
-    // Bytes of columns 0 2 4 6 and of 1 3 5 7 lie in 64-bit lanes; they become 32-bit lanes 0 to 7.
-    const auto first =
-        hn::BitCast(hn::Repartition<float, DG>(), hn::ShiftRightSame(hn::Load(d64, at), shift));
-    const auto second =
-        hn::BitCast(hn::Repartition<float, DG>(), hn::ShiftRightSame(hn::Load(d64, at + 4), shift));
-    const auto even = hn::BitCast(DG(), hn::ConcatEven(DGF(), second, first));
-    return hn::Mul(hn::ConvertTo(DGF(), hn::And(even, hn::Set(DG(), 0xFF))), of_all);
+  static HWY_INLINE VGF Times(VG bytes, const uint16_t* of_all) {
+    return hn::Mul(hn::ConvertTo(DGF(), hn::And(bytes, hn::Set(DG(), 0xFF))), FromHalves(of_all));
   }
-  HWY_INLINE VGF scale(int i) const { return Times(scales, i, FromHalves(scale_of_all)); }
-  HWY_INLINE VGF min(int i) const { return hn::Neg(Times(mins, i, FromHalves(min_of_all))); }
+  HWY_INLINE VGF scale(int i) const { return Times(BytesAt(scales, i), scale_of_all); }
+  HWY_INLINE VGF min(int i) const { return hn::Neg(Times(BytesAt(mins, i), min_of_all)); }
+};
+
+// Types of 256 with 16 scales of 8 bits, and an f16 for all of them (q6_k).
+struct ByteScales {
+  HWY_ALIGN uint8_t scales[2][8 * kGroup];  // the first 8 and the last 8: [column, i]
+  HWY_ALIGN uint16_t scale_of_all[kGroup];
+
+  HWY_INLINE void read(const uint8_t* const* w, int64_t offset, int /*parts*/) {
+    for (int j = 0; j < kGroup; ++j) {
+      const uint8_t* b = w[j] + offset;
+      std::memcpy(scales[0] + j * 8, b + 192, 8);
+      std::memcpy(scales[1] + j * 8, b + 200, 8);
+      std::memcpy(scale_of_all + j, b + 208, 2);
+    }
+  }
+  HWY_INLINE VGF scale(int i) const {
+    const VG bytes = hn::ShiftRight<24>(hn::ShiftLeft<24>(BytesAt(scales[i / 8], i % 8)));
+    return hn::Mul(hn::ConvertTo(DGF(), bytes), FromHalves(scale_of_all));
+  }
 };
 #endif
 
 // ---------------------------------------------------------------- one row
 
-// How a type is read.
+// How a type's scales are read.
 template <class Q>
-struct Reader {
-  using Scales = FloatScales<Q>;
-  static constexpr bool kNibbles = false;
+struct ScaleReader {
+  using Type = FloatScales<Q>;
 };
 #if QWENCH_GROUP_OF_8
-template <class Q, bool kOfNibbles>
-struct HalfReader {
-  using Scales = HalfScales<Q>;
-  static constexpr bool kNibbles = kOfNibbles;
+template <>
+struct ScaleReader<QuantsQ8_0> {
+  using Type = HalfScales<QuantsQ8_0>;
 };
 template <>
-struct Reader<QuantsQ8_0> : HalfReader<QuantsQ8_0, false> {};
-template <>
-struct Reader<QuantsQ4_0> : HalfReader<QuantsQ4_0, true> {};
-template <>
-struct Reader<QuantsQ4_1> : HalfReader<QuantsQ4_1, true> {};
-template <>
-struct Reader<QuantsQ5_0> : HalfReader<QuantsQ5_0, false> {};
-template <>
-struct Reader<QuantsQ5_1> : HalfReader<QuantsQ5_1, false> {};
-template <>
-struct Reader<QuantsIq4Nl> : HalfReader<QuantsIq4Nl, false> {};
-template <>
-struct Reader<QuantsQ4K> {
-  using Scales = SixBitScales<QuantsQ4K>;
-  static constexpr bool kNibbles = true;
+struct ScaleReader<QuantsQ4_0> {
+  using Type = HalfScales<QuantsQ4_0>;
 };
 template <>
-struct Reader<QuantsQ5K> {
-  using Scales = SixBitScales<QuantsQ5K>;
-  static constexpr bool kNibbles = false;
+struct ScaleReader<QuantsQ4_1> {
+  using Type = HalfScales<QuantsQ4_1>;
+};
+template <>
+struct ScaleReader<QuantsQ5_0> {
+  using Type = HalfScales<QuantsQ5_0>;
+};
+template <>
+struct ScaleReader<QuantsQ5_1> {
+  using Type = HalfScales<QuantsQ5_1>;
+};
+template <>
+struct ScaleReader<QuantsIq4Nl> {
+  using Type = HalfScales<QuantsIq4Nl>;
+};
+template <>
+struct ScaleReader<QuantsQ4K> {
+  using Type = SixBitScales<QuantsQ4K>;
+};
+template <>
+struct ScaleReader<QuantsQ5K> {
+  using Type = SixBitScales<QuantsQ5K>;
+};
+template <>
+struct ScaleReader<QuantsQ6K> {
+  using Type = ByteScales;
 };
 #endif
-
-// One row of x as OneRowGroup wants it: for types of nibbles rearranged, with the sum of each block.
-struct RowForNibbles {
-  const int16_t* split;
-  const int32_t* offsets;  // [blocks]: what is added to the sum, -8 times that of x for q4_0
-};
 
 // sums[j] = x · w[j], without bias.
 template <class Q>
 HWY_INLINE void OneRowGroup(const uint8_t* const* w, int64_t next_group, const QuantizedRows& x,
-                            const RowForNibbles& row, int64_t cols, float* sums) {
+                            const RowOfX& row, int64_t cols, float* sums) {
   constexpr int64_t kPerBlock = Q::kSize / 32;
   constexpr int64_t kSpanBytes = kSpanParts / kPerBlock * Q::kBytes;
-  using Scales = typename Reader<Q>::Scales;
+  using Scales = typename ScaleReader<Q>::Type;
   Scales shared[2];
   VGF acc = hn::Zero(DGF());
   const auto parts_from = [&](int64_t k) { return static_cast<int>(std::min<int64_t>(8, (cols - k) / 32)); };
@@ -324,17 +367,7 @@ HWY_INLINE void OneRowGroup(const uint8_t* const* w, int64_t next_group, const Q
       const int64_t at = offset + part / kPerBlock * Q::kBytes;
       const auto in_block = static_cast<int>(part % kPerBlock);
       VG exact[2];
-#if QWENCH_GROUP_OF_8
-      if constexpr (Reader<Q>::kNibbles) {
-        exact[0] = NibbleSums<Q>(w, at, in_block, row.split + block * 32);
-        if constexpr (Q::kOffset != 0) exact[0] = hn::Add(exact[0], hn::Set(DG(), row.offsets[block]));
-      } else {
-        SumsOfPart<Q>(w, at, in_block, x.values + block * 32, exact);
-      }
-#else
-      (void)row;
-      SumsOfPart<Q>(w, at, in_block, x.values + block * 32, exact);
-#endif
+      SumsOfPart<Q>(w, at, in_block, row, block, exact);
       const VGF scale_x = hn::Set(DGF(), x.scales[block]);
       for (int h = 0; h < Q::kScales; ++h) {
         const int i = part * Q::kScales + h;

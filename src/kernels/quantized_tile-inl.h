@@ -51,11 +51,13 @@ void FillPanel(const uint8_t* const* w, int parts, const QuantPanel& panel) {
 #if HWY_TARGET == HWY_SCALAR
   for (int j = 0; j < kPanelCols; ++j) {
     for (int p = 0; p < parts; ++p) {
-      const Quants q = Q::Part(w[j] + p / kPerBlock * Q::kBytes, p % kPerBlock);
+      const auto q = Q::Part(OneColumn{w[j] + p / kPerBlock * Q::kBytes}, p % kPerBlock);
+      const Bytes low = Plus(q.low, Q::kOffset);
+      const Bytes high = Plus(q.high, Q::kOffset);
       for (int i = 0; i < 16; ++i) {
         int16_t* to = panel.values + ((p * 16 + i / 2) * kPanelCols + j) * 2 + i % 2;
-        to[0] = static_cast<int8_t>(q.low.v[i]);
-        to[16 * kPanelCols] = static_cast<int8_t>(q.high.v[i]);
+        to[0] = static_cast<int8_t>(low.v[i]);
+        to[16 * kPanelCols] = static_cast<int8_t>(high.v[i]);
       }
     }
   }
@@ -70,9 +72,9 @@ void FillPanel(const uint8_t* const* w, int parts, const QuantPanel& panel) {
     for (int p = 0; p < parts; ++p) {
       hn::Vec<decltype(d32)> pairs[4][4];  // [column][4 pairs of numbers]
       for (int c = 0; c < 4; ++c) {
-        const Quants q = Q::Part(w[j + c] + p / kPerBlock * Q::kBytes, p % kPerBlock);
-        const auto low = hn::BitCast(d8, q.low);
-        const auto high = hn::BitCast(d8, q.high);
+        const auto q = Q::Part(OneColumn{w[j + c] + p / kPerBlock * Q::kBytes}, p % kPerBlock);
+        const auto low = hn::BitCast(d8, Plus(q.low, Q::kOffset));
+        const auto high = hn::BitCast(d8, Plus(q.high, Q::kOffset));
         pairs[c][0] = hn::BitCast(d32, hn::PromoteTo(d16, hn::LowerHalf(half, low)));
         pairs[c][1] = hn::BitCast(d32, hn::PromoteTo(d16, hn::UpperHalf(half, low)));
         pairs[c][2] = hn::BitCast(d32, hn::PromoteTo(d16, hn::LowerHalf(half, high)));

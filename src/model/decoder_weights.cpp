@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 
+#include "model/kept_type.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -17,14 +18,10 @@ class Loader {
          const std::function<void(double)>& progress)
       : checkpoint_(checkpoint), backend_(backend), dtype_(dtype), progress_(progress) {}
 
-  std::unique_ptr<Weight> optional_matrix(const std::string& name) {
-    return load(checkpoint_.find(name), dtype_);
-  }
-  std::unique_ptr<Weight> optional_vector(const std::string& name) {
-    return load(checkpoint_.find(name), DType::f32);
-  }
-  std::unique_ptr<Weight> matrix(const std::string& name) { return load(&required(name), dtype_); }
-  std::unique_ptr<Weight> vector(const std::string& name) { return load(&required(name), DType::f32); }
+  std::unique_ptr<Weight> optional_matrix(const std::string& name) { return load(checkpoint_.find(name)); }
+  std::unique_ptr<Weight> optional_vector(const std::string& name) { return load(checkpoint_.find(name)); }
+  std::unique_ptr<Weight> matrix(const std::string& name) { return load(&required(name)); }
+  std::unique_ptr<Weight> vector(const std::string& name) { return load(&required(name)); }
 
   Projection projection(const std::string& name) {
     return {matrix(name + ".weight"), optional_vector(name + ".bias")};
@@ -42,9 +39,9 @@ class Loader {
                 fmt::format("{}: the tensor {} is missing", checkpoint_.folder().string(), name));
   }
 
-  std::unique_ptr<Weight> load(const TensorView* tensor, std::optional<DType> dtype) {
+  std::unique_ptr<Weight> load(const TensorView* tensor) {
     if (tensor == nullptr) return nullptr;
-    auto weight = backend_.load(*tensor, dtype.value_or(tensor->dtype));
+    auto weight = backend_.load(*tensor, kept_type(*tensor, dtype_));
     if (weight->dtype != tensor->dtype) {
       checkpoint_.release(*tensor);  // never two copies in memory
       converted_.push_back(tensor);

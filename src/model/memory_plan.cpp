@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backend/backend.h"
+#include "kernels/kv_cells.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -34,6 +35,12 @@ uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& reques
   return sizeof(float) * floats + tokens * (widest + 31) / 32 * 80;
 }
 
+std::optional<DType> smaller_cells(DType cells, int head_dim) {
+  if (cells == DType::f32) return DType::f16;
+  if (!is_quantized(cells) && head_dim % traits(DType::q8_0).block_size == 0) return DType::q8_0;
+  return std::nullopt;
+}
+
 uint64_t MemoryPlan::kv_cache() const {
   return kv_per_token * static_cast<uint64_t>(blocks) * static_cast<uint64_t>(kBlockSize);
 }
@@ -44,6 +51,7 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
                 fmt::format("a context of {} was asked for, but the model's limit is {}", request.context,
                             config.max_position));
   }
+  check_kv_cells(request.kv_dtype, config.head_dim);
   MemoryPlan plan;
   plan.weights = request.weights;
   plan.logit_rows = request.max_logit_rows;
@@ -67,14 +75,15 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
   }
   if (fitting < blocks_of(wanted)) {
     if (request.context > 0) {
+      const std::optional<DType> smaller = smaller_cells(request.kv_dtype, config.head_dim);
       throw Error(
           ErrorKind::out_of_memory,
           fmt::format(
               "the model needs {} for weights and buffers and {} for the keys and values of a context "
-              "of {}, but {} are available; use a shorter context (-c) or a smaller cache "
-              "(--kv-dtype f16)",
+              "of {}, but {} are available; use a shorter context (-c){}",
               megabytes(fixed), megabytes(plan.kv_per_token * static_cast<uint64_t>(wanted)), wanted,
-              megabytes(request.available)));
+              megabytes(request.available),
+              smaller ? fmt::format(" or a smaller cache (--kv-dtype {})", name(*smaller)) : ""));
     }
     plan.context = static_cast<int>(fitting * kBlockSize);
   }

@@ -23,7 +23,7 @@ struct MemoryPlan {
 struct MemoryRequest {
   uint64_t weights = 0;
   bool quantized_weights = false;  // any of them: activations are quantized too then
-  DType kv_dtype = DType::f32;
+  DType kv_dtype = DType::f16;
   int context = 0;  // 0: the model's own limit, or what fits
   int max_batch = 1;
   int max_batch_tokens = 1;
@@ -33,11 +33,15 @@ struct MemoryRequest {
   uint64_t available = 0;  // bytes there are
 };
 
+/// A type of cells that takes less than this one and costs an answer least; empty where there is none.
+std::optional<DType> smaller_cells(DType cells, int head_dim);
+
 /// The decoder's buffers.
 uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& request);
 
 /// The KV cache holds max_batch sequences of full length or what memory allows, and at least one. Throws
-/// Error: invalid_argument when the context is longer than the model's, out_of_memory when it does not fit.
+/// Error: invalid_argument when the context is longer than the model's, unsupported for the type of the cells
+/// (kernels/kv_cells.h), out_of_memory when it does not fit.
 MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request);
 
 }  // namespace qwench

@@ -307,8 +307,10 @@ class SelfCheck {
     for (const DType dtype : {DType::bf16, DType::f16}) {
       if (dtype != stored) variants.push_back({fmt::format("weights as {}", name(dtype)), dtype, DType::f32});
     }
-    for (const DType dtype : {DType::f16, DType::bf16})
+    for (const DType dtype : {DType::f16, DType::bf16, DType::q8_0}) {
+      if (dtype == DType::q8_0 && checkpoint_->config().head_dim % traits(dtype).block_size != 0) continue;
       variants.push_back({fmt::format("weights as f32, cache as {}", name(dtype)), DType::f32, dtype});
+    }
 
     std::vector<PrecisionLine> lines;
     std::vector<float> baseline;

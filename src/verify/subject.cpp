@@ -9,6 +9,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "checkpoint/expected_tensors.h"
 #include "core/memory.h"
+#include "model/kept_type.h"
 #include "model/memory_plan.h"
 #include "qwench/error.h"
 
@@ -23,7 +24,7 @@ constexpr int kLogitRows = 64;
 uint64_t kept_weight_bytes(const Checkpoint& checkpoint, std::optional<DType> dtype) {
   uint64_t bytes = 0;
   for (const TensorView& tensor : checkpoint.tensors())
-    bytes += bytes_of(dtype.value_or(tensor.dtype), static_cast<uint64_t>(tensor.count()));
+    bytes += bytes_of(kept_type(tensor, dtype), static_cast<uint64_t>(tensor.count()));
   return bytes;
 }
 

@@ -16,8 +16,8 @@ namespace qwench {
 
 /// How a model is set up to be examined.
 struct SubjectOptions {
-  std::optional<DType> dtype;   ///< keep matrices as f32, bf16 or f16; as they are stored when absent
-  DType kv_dtype = DType::f32;  ///< cells of the KV cache
+  std::optional<DType> dtype;   ///< as EngineOptions::dtype
+  DType kv_dtype = DType::f32;  ///< cells of the KV cache; f32 as references have
   int threads = 0;              ///< 0: the cores this process may use
   int positions = 1;            ///< positions that a sequence may have; at most the model's own limit
   int sequences = 1;            ///< sequences that have room in the cache

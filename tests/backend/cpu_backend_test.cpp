@@ -260,7 +260,7 @@ TEST(CpuBackend, LoadKeepsItsOwnTypeInPlaceAndConvertsToPlainTypes) {
   }
 }
 
-TEST(CpuBackend, LoadConvertsQuantizedWeightsAndRefusesToQuantize) {
+TEST(CpuBackend, LoadConvertsQuantizedWeightsAndRefusesTypesThatItCannotMake) {
   ThreadPool pool(1);
   const auto backend = make_cpu_backend(pool);
   std::vector<std::byte> bytes(2 * 34);
@@ -268,7 +268,8 @@ TEST(CpuBackend, LoadConvertsQuantizedWeightsAndRefusesToQuantize) {
   const TensorView view{"blk.0.w", DType::q8_0, {2, 32}, bytes};
   EXPECT_EQ(backend->load(view, DType::q8_0)->dtype, DType::q8_0);
   EXPECT_EQ(backend->load(view, DType::bf16)->dtype, DType::bf16);
-  for (const DType other : {DType::q4_0, DType::q4_k}) {
+  EXPECT_EQ(backend->load(view, DType::q4_0)->dtype, DType::q4_0);
+  for (const DType other : {DType::q5_0, DType::q6_k, DType::q4_k}) {  // a row of 32 is no block of q4_k
     try {
       backend->load(view, other);
       ADD_FAILURE() << "no error";
@@ -320,10 +321,55 @@ TEST(CpuBackend, ImpossibleRequestsAreErrors) {
   EXPECT_EQ(kind_of([&] { backend->make_kv_cache(DType::f32, most, most, most, most); }),
             ErrorKind::out_of_memory);
   EXPECT_EQ(kind_of([&] { backend->make_kv_cache(DType::f32, 1, most, most, 1); }), ErrorKind::out_of_memory);
-  EXPECT_EQ(kind_of([&] { backend->make_kv_cache(DType::q8_0, 1, 1, 1, 32); }), ErrorKind::unsupported);
+  EXPECT_EQ(kind_of([&] { backend->make_kv_cache(DType::q8_0, 1, 1, 1, 24); }), ErrorKind::unsupported);
+  EXPECT_EQ(kind_of([&] { backend->make_kv_cache(DType::q4_0, 1, 1, 1, 32); }), ErrorKind::unsupported);
   EXPECT_EQ(kind_of([&] { backend->make_kv_cache(DType::f16, 0, 1, 1, 32); }), ErrorKind::invalid_argument);
   EXPECT_EQ(kind_of([&] { backend->allocate(-1, 4); }), ErrorKind::invalid_argument);
   EXPECT_EQ(kind_of([&] { backend->allocate(most, most); }), ErrorKind::out_of_memory);
+}
+
+// Positions beyond one part of attention: with one thread a kv head's parts are computed in turn, with more
+// the threads share them.
+TEST(CpuBackend, ALongSequenceIsTheSameWhetherThreadsShareItsKeysOrNot) {
+  constexpr int kContext = 2500;
+  const Tensor table(DType::f32, 50, kQWidth, 5);
+  const auto attend = [&](int threads, int rows, DType cell) {
+    ThreadPool pool(threads);
+    const auto backend = make_cpu_backend(pool);
+    const auto cache = backend->make_kv_cache(cell, 1, kContext / kBlockSize + 1, kKvHeads, kHeadDim);
+    const auto weight = backend->load(table.view, DType::f32);
+    const auto narrow = backend->load(
+        {"test.weight", DType::f32, {50 * kQWidth / kKvWidth, kKvWidth}, table.bytes}, DType::f32);
+    std::vector<int32_t> blocks(kContext / kBlockSize + 1);
+    for (size_t i = 0; i < blocks.size(); ++i) blocks[i] = static_cast<int32_t>(i * 11 % blocks.size());
+    std::vector<TokenId> tokens(kContext);
+    for (size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<TokenId>(i * i % 50);
+    auto k = backend->allocate(kContext, kKvWidth);
+    k->rows = kContext;
+    const std::vector<SequenceRows> all{{0, kContext, kContext, blocks}};
+    const Batch store{tokens, {}, {}, all, {}};
+    backend->begin(store);
+    backend->embed(*narrow, *k);
+    backend->store_kv(*cache, 0, *k, *k);
+    auto q = backend->allocate(rows, kQWidth);
+    auto out = backend->allocate(rows, kQWidth);
+    q->rows = out->rows = rows;
+    const std::vector<SequenceRows> last{{0, rows, kContext, blocks}};
+    const Batch batch{std::span(tokens).last(static_cast<size_t>(rows)), {}, {}, last, {}};
+    backend->begin(batch);
+    backend->embed(*weight, *q);
+    backend->attention(*cache, 0, *q, 0, *out);
+    std::vector<float> row(kQWidth);
+    backend->read_row(*out, rows - 1, row);
+    return row;
+  };
+  for (const DType cell : {DType::f16, DType::f32}) {
+    const std::vector<float> expected = attend(1, 1, cell);
+    for (const int threads : {2, 3, 5})
+      EXPECT_EQ(attend(threads, 1, cell), expected) << threads << " threads";
+    EXPECT_EQ(attend(3, 20, cell), expected);
+    EXPECT_EQ(attend(2, 300, cell), expected);
+  }
 }
 
 TEST(CpuBackend, CopyBlockCopiesAllLayers) {

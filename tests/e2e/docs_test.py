@@ -70,8 +70,8 @@ class Documentation(TestCase):
         line = MODEL_WORDS.sub('"$MODEL_PATH"', line)
         if "qwench run" in line and "MODEL_PATH" not in line:
             line = line.replace("qwench run", 'qwench run -m "$MODEL_PATH"', 1)
-        if "qwench bench" in line:  # as written, but short
-            for flag, value in {"-p": "32", "-n": "4", "--depth": "8", "--batch": "1,2", "--repeat": "1"}.items():
+        if "qwench bench" in line and "--machine" not in line:  # as written, but short
+            for flag, value in {"-p": "32", "-n": "4", "-d": "8", "-b": "1,2", "-r": "1"}.items():
                 line, known = re.subn(rf" {flag} \S+", f" {flag} {value}", line)
                 line += "" if known else f" {flag} {value}"
         elif "jsonl" not in line and " -n " not in line:

@@ -56,10 +56,11 @@ class Plan(TestCase):
         """The peak of a run that fills the cache, beside the plan."""
         planned = self.plan(model, "--ctx", context, "--batch", batch, *options)["bytes"]["total"]
         answer = 8 * batch  # long enough that all of them are there at once
-        line = json.dumps({"ids": [(i * 7919) % 40000 for i in range(context - answer)], "max_tokens": answer,
-                           "temperature": 0, "ignore_eos": True})
+        # Prompts that begin differently: equal ones would share their part of the cache.
+        lines = "".join(json.dumps({"ids": [(i * 7919 + k) % 40000 for i in range(context - answer)], "max_tokens": answer,
+                                    "temperature": 0, "ignore_eos": True}) + "\n" for k in range(batch))
         outcome = qwench("run", "-m", model, "--jsonl", "-c", context, "--max-batch", batch, *options,
-                         stdin=(line + "\n") * batch)
+                         stdin=lines)
         self.assertEqual(outcome.code, 0, outcome)
         for answer in outcome.lines():
             self.assertNotIn("error", answer)
@@ -73,7 +74,8 @@ class Plan(TestCase):
         smollm2 = fetched(SMOLLM2)
         self.measure(smollm2, 1024, 1)
         self.measure(smollm2, 1024, 4)
-        self.measure(smollm2, 1024, 2, "--kv-dtype", "f16")
+        self.measure(smollm2, 1024, 2, "--kv-dtype", "f32")
+        self.measure(smollm2, 1024, 2, "--kv-dtype", "q8_0")
         self.measure(smollm2, 1024, 1, "--dtype", "f32")
         self.measure(smollm2, 2048, 1, "--dtype", "bf16")
         for tied in (True, False):
@@ -83,6 +85,7 @@ class Plan(TestCase):
                 self.measure(folder, 1024, 1)
                 self.measure(folder, 1024, 3, "--kv-dtype", "bf16")
                 self.measure(folder, 2048, 1, "--dtype", "f32")
+                self.measure(folder, 1024, 1, "--dtype", "q8_0")
 
     def test_what_is_refused_is_refused_in_the_same_words(self):
         model = fetched(SMOLLM2)
@@ -92,7 +95,11 @@ class Plan(TestCase):
         too_long = self.plan(model, "--memory", "300MB", "--ctx", "8000")
         self.assertFalse(too_long["fits"])
         self.assertIn("a context of 8000", too_long["verdict"])
-        self.assertIn("--kv-dtype f16", too_long["cheapest_change"])
+        for cells, smaller, memory in (("f32", "f16", "420MB"), ("f16", "q8_0", "330MB")):
+            report = self.plan(model, "--memory", memory, "--ctx", "8000", "--kv-dtype", cells)
+            self.assertFalse(report["fits"])
+            self.assertIn(f"(--kv-dtype {smaller})", report["verdict"])
+            self.assertEqual(report["cheapest_change"], f"--kv-dtype {smaller}")
         fits = self.plan(model, "--memory", "300MB", "--ctx", too_long["longest_context"])
         self.assertTrue(fits["fits"])
         one_more = self.plan(model, "--memory", "300MB", "--ctx", too_long["longest_context"] + 16)

@@ -160,12 +160,45 @@ class Limits(TestCase):
         self.assertEqual(outcome.code, 0, outcome)
         self.assertIn("prefill 96", outcome.out)
         self.assertIn("so -p is 96", outcome.err)
-        for flags in (["-p", "97"], ["--depth", "90", "-n", "7"], ["--depth", "96"], ["-n", "97"]):
+        for flags in (["-p", "97"], ["-d", "90", "-n", "7"], ["-d", "96"], ["-n", "97"]):
             with self.subTest(flags):
                 outcome = qwench("bench", TINY, "-c", "96", *flags)
                 self.assertEqual(outcome.code, 2, outcome)
                 self.assertIn(f"{flags[0]} {flags[1]}", outcome.err)
                 self.assertIn("96 positions", outcome.err)
+
+    def test_bench_shows_the_same_numbers_as_table_json_and_csv(self):
+        flags = ["-p", "16", "-n", "3", "-b", "1,2", "-d", "0,40", "-r", "2"]
+        table = qwench("bench", TINY, *flags)
+        self.assertEqual(table.code, 0, table)
+        names = ["prefill 16", "decode x1", "decode x2", "prefill 16 @ 40", "decode x1 @ 40", "decode x2 @ 40"]
+        for name in names:
+            self.assertIn("\n" + name + " ", table.out)
+        report, = qwench("bench", TINY, *flags, "--json").lines()
+        self.assertEqual([test["test"] for test in report["tests"]], names)
+        for test in report["tests"]:
+            self.assertEqual(len(test["seconds"]), 2)
+            self.assertGreater(test["tokens_per_second"], 0)
+            self.assertAlmostEqual(test["share_of_read"] * report["limits"]["read_gb_per_s"], test["gb_per_s"], delta=1e-6)
+        csv = qwench("bench", TINY, *flags, "--csv").out.splitlines()
+        self.assertEqual([line.split(",")[0] for line in csv[1:]], names)
+        self.assertEqual({len(line.split(",")) for line in csv}, {12})
+        self.assert_fails_cleanly(qwench("bench", TINY, "--json", "--csv"), code=2)
+
+    def test_bench_measures_the_machine_without_a_model(self):
+        report, = qwench("bench", "--machine", "--json").lines()
+        self.assertGreaterEqual(len(report["limits"]), 1)
+        for limits in report["limits"]:
+            self.assertGreater(limits["read_gb_per_s"], 0)
+            self.assertGreater(limits["f32_gflop_per_s"], 0)
+        self.assert_fails_cleanly(qwench("bench", TINY, "--machine"), code=2)
+        self.assert_fails_cleanly(qwench("bench"), code=2)
+
+    def test_bench_profile_shows_the_operations_of_a_prefill_and_of_a_decode_step(self):
+        outcome = qwench("bench", TINY, "-p", "16", "-n", "2", "-b", "1", "-r", "1", "--profile")
+        self.assertEqual(outcome.code, 0, outcome)
+        for text in ("prefill of 16 tokens", "decode at position 16", "attention", "the whole step"):
+            self.assertIn(text, outcome.out)
 
     def test_unknown_fields_come_with_the_known_ones(self):
         answer, = jsonl("run", TINY, rows=[{"ids": [1], "max_token": 4}])

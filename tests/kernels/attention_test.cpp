@@ -34,18 +34,23 @@ class Problem {
     v_ = test::random_floats(positions * cells, 3);
     const int used = (s_.context + kKvBlock - 1) / kKvBlock;
     for (int i = 0; i < used; ++i) table_.push_back((i * 7 + 3) % (2 * used + 1));
-    const size_t count = (2 * static_cast<size_t>(used) + 1) * kKvBlock * cells;
-    const std::vector<float> nan(count, std::numeric_limits<float>::quiet_NaN());
-    keys_.resize(bytes_of(s_.cell, count));
-    pack(s_.cell, nan.data(), static_cast<int64_t>(count), keys_.data());
+    const size_t blocks = (2 * static_cast<size_t>(used) + 1) * static_cast<size_t>(s_.kv_heads);
+    head_bytes_ = bytes_of(s_.cell, head_dim() * kKvBlock);
+    // NaN in every cell of any type: bytes of ones.
+    keys_.assign(blocks * head_bytes_, std::byte{0xFF});
     values_ = keys_;
     for (size_t p = 0; p < positions; ++p) {
       for (size_t h = 0; h < static_cast<size_t>(s_.kv_heads); ++h) {
         const size_t block = static_cast<size_t>(table_[p / kKvBlock]);
-        const size_t at =
-            ((block * static_cast<size_t>(s_.kv_heads) + h) * kKvBlock + p % kKvBlock) * head_dim();
-        store(k_, p * cells + h * head_dim(), at, keys_);
-        store(v_, p * cells + h * head_dim(), at, values_);
+        const size_t at = (block * static_cast<size_t>(s_.kv_heads) + h) * head_bytes_;
+        const int slot = static_cast<int>(p % kKvBlock);
+        float* key = k_.data() + p * cells + h * head_dim();
+        float* value = v_.data() + p * cells + h * head_dim();
+        store_key(s_.cell, key, s_.head_dim, slot, keys_.data() + at);
+        store_value(s_.cell, value, s_.head_dim, slot, values_.data() + at);
+        // What the cell type makes of them is what attention is to be computed with.
+        round(key);
+        round(value);
       }
     }
   }
@@ -54,24 +59,31 @@ class Problem {
   std::vector<float> run(int first, int rows, int together = AttentionScratch::kQueries) const {
     AttentionScratch scratch(s_.head_dim);
     std::vector<float> out(static_cast<size_t>(rows) * width_, NAN);
-    AttentionArgs a;
-    a.q = q_.data() + static_cast<size_t>(first) * width_;
-    a.q_stride = static_cast<int64_t>(width_);
-    a.out = out.data();
-    a.out_stride = a.q_stride;
-    a.k = keys_.data();
-    a.v = values_.data();
-    a.cell = s_.cell;
-    a.heads = s_.heads;
-    a.kv_heads = s_.kv_heads;
-    a.head_dim = s_.head_dim;
-    a.window = s_.window;
-    a.first_position = first;
-    a.block_table = table_.data();
+    const AttentionArgs a = args(first, out);
     const int queries = rows * s_.heads / s_.kv_heads;
     for (int h = 0; h < s_.kv_heads; ++h) {
       for (int i = 0; i < queries; i += together)
-        attention(a, h, i, std::min(queries, i + together), scratch);
+        attention(a, {h, i, std::min(queries, i + together)}, scratch);
+    }
+    return out;
+  }
+
+  // The same, each part by itself.
+  std::vector<float> run_by_parts(int first, int rows) const {
+    AttentionScratch scratch(s_.head_dim);
+    std::vector<float> out(static_cast<size_t>(rows) * width_, NAN);
+    const AttentionArgs a = args(first, out);
+    const int queries = rows * s_.heads / s_.kv_heads;
+    for (int h = 0; h < s_.kv_heads; ++h) {
+      const AttentionQueries all{h, 0, queries};
+      const AttentionParts parts = attention_parts(a, all);
+      const auto size = static_cast<size_t>(queries * attention_part_size(scratch.width));
+      std::vector<float> results(size * static_cast<size_t>(parts.last - parts.first));
+      for (int part = parts.last; part-- > parts.first;) {
+        attention_part(a, all, part, scratch,
+                       results.data() + size * static_cast<size_t>(part - parts.first));
+      }
+      attention_merge(a, all, results.data(), scratch);
     }
     return out;
   }
@@ -113,17 +125,35 @@ class Problem {
  private:
   size_t head_dim() const { return static_cast<size_t>(s_.head_dim); }
 
-  // Stores one head and keeps in `values` what the cell type makes of it.
-  void store(std::vector<float>& values, size_t from, size_t at, std::vector<std::byte>& cells) {
-    std::byte* cell = cells.data() + bytes_of(s_.cell, at);
-    pack(s_.cell, values.data() + from, s_.head_dim, cell);
-    unpack_reference(s_.cell, cell, 0, s_.head_dim, values.data() + from);
+  AttentionArgs args(int first, std::vector<float>& out) const {
+    AttentionArgs a;
+    a.q = q_.data() + static_cast<size_t>(first) * width_;
+    a.q_stride = static_cast<int64_t>(width_);
+    a.out = out.data();
+    a.out_stride = a.q_stride;
+    a.k = keys_.data();
+    a.v = values_.data();
+    a.cell = s_.cell;
+    a.heads = s_.heads;
+    a.kv_heads = s_.kv_heads;
+    a.head_dim = s_.head_dim;
+    a.window = s_.window;
+    a.first_position = first;
+    a.block_table = table_.data();
+    return a;
+  }
+
+  void round(float* x) const {
+    std::vector<std::byte> cells(head_bytes_);
+    store_value(s_.cell, x, s_.head_dim, 0, cells.data());
+    unpack_reference(s_.cell, cells.data(), 0, s_.head_dim, x);
   }
 
   Shape s_;
   size_t width_;
-  std::vector<float> q_;  // [context, heads * head_dim]
-  std::vector<float> k_;  // [context, kv_heads * head_dim]
+  size_t head_bytes_ = 0;  // of a block of one kv head
+  std::vector<float> q_;   // [context, heads * head_dim]
+  std::vector<float> k_;   // [context, kv_heads * head_dim]
   std::vector<float> v_;
   std::vector<std::byte> keys_;
   std::vector<std::byte> values_;
@@ -145,7 +175,10 @@ std::vector<Shape> shapes() {
   for (const DType cell : {DType::f16, DType::bf16}) {
     all.push_back({4, 2, 64, 130, 0, cell});
     all.push_back({6, 2, 24, 130, 40, cell});
+    all.push_back({14, 2, 64, 70, 0, cell});
   }
+  all.push_back({4, 2, 64, 130, 0, DType::q8_0});
+  all.push_back({14, 2, 32, 100, 20, DType::q8_0});
   return all;
 }
 
@@ -177,6 +210,28 @@ TEST(Attention, APromptInChunksIsTheSameBitForBit) {
         }
       }
     });
+  }
+}
+
+// Positions in several parts, the last few of which are computed.
+TEST(Attention, ALongSequenceIsTheSameBitForBitInOneGoAndByParts) {
+  for (const DType cell : {DType::f32, DType::f16, DType::q8_0}) {
+    for (const int window : {0, 1500}) {
+      const Shape shape{4, 2, 32, 2 * kKeyPart + 70, window, cell};
+      SCOPED_TRACE(describe(shape));
+      const Problem problem(shape);
+      for_each_isa([&](const std::string&) {
+        const int first = shape.context - 24;
+        const std::vector<float> whole = problem.run(first, 24);
+        problem.expect_close(whole, first);
+        expect_equal_bits(problem.run_by_parts(first, 24), whole.data());
+        for (int i = 0; i < 24; i += 5) {
+          const float* expected = whole.data() + static_cast<size_t>(i) * problem.width();
+          expect_equal_bits(problem.run(first + i, 1), expected);
+          expect_equal_bits(problem.run_by_parts(first + i, 1), expected);
+        }
+      });
+    }
   }
 }
 

@@ -71,6 +71,25 @@ TEST(SiluMul, EqualsTheFormulaFromOneEndToTheOther) {
   });
 }
 
+TEST(SiluMul, IsWithin3UnitsOfTheLastPlace) {
+  std::vector<float> x;
+  for (float v = -85.0F; v < 85.0F; v += 0.00071F) x.push_back(v);
+  const std::vector<float> one(x.size(), 1.0F);
+  for_each_isa([&](const std::string& isa) {
+    std::vector<float> y = x;
+    silu_mul(y.data(), one.data(), static_cast<int64_t>(y.size()));
+    double worst = 0;
+    for (size_t i = 0; i < x.size(); ++i) {
+      const double expected = x[i] / (1.0 + std::exp(-double{x[i]}));
+      const float nearest = std::fabs(static_cast<float>(expected));
+      const double unit = double{std::nextafter(nearest, kInfinity)} - nearest;
+      worst = std::max(worst, std::fabs(y[i] - expected) / unit);
+    }
+    std::printf("silu on %s: %.3f units at worst\n", isa.c_str(), worst);
+    EXPECT_LE(worst, 3.0);
+  });
+}
+
 TEST(SiluMul, NaNStaysNaN) {
   for_each_isa([&](const std::string&) {
     std::vector<float> gate(9, kNaN);

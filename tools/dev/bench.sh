@@ -3,17 +3,22 @@ command_name=bench
 
 usage() {
   cat <<'TEXT'
-./dev bench [kernels [OPTIONS OF Google Benchmark] | tokenizer [OPTIONS] | serve [OPTIONS] | MODEL [OPTIONS OF qwench bench]]
+./dev bench [kernels [OPTIONS OF Google Benchmark] | tokenizer [OPTIONS] | compare MODEL... [OPTIONS] | serve [OPTIONS] |
+             MODEL [OPTIONS OF qwench bench]]
 
   kernels     the micro-benchmarks (the default): GB/s and GFLOP/s of each operation
   serve       load on the server: 500 idle connections, 100 that send a byte a second, 64 streams, clients that vanish
   tokenizer   encoding speed beside Hugging Face tokenizers on one thread, on the same documents
-  MODEL       prefill and decode tok/s of a checkpoint folder or a .gguf file, and its share of the memory bandwidth
+  compare     this engine beside llama.cpp, OpenVINO GenAI and transformers on the same weights and threads, in turns; installs
+              them into build/peers and writes docs/performance.md. --batch 1,8,50, --depth 0, --prompt 512, --generate 32,
+              --rounds 3, --threads N, --peers NAME,..., --offline, --output FILE
+  MODEL       prefill and decode tok/s of a checkpoint folder or a .gguf file, and its shares of the machine's limits
 
 Examples:
   ./dev bench
   ./dev bench kernels --benchmark_filter=linear
   ./dev bench tokenizer
+  ./dev bench compare model.gguf --batch 1,8,50
   ./dev bench serve --seconds 1800
   ./dev bench ~/models/Qwen3-0.6B
 TEXT
@@ -42,6 +47,12 @@ case $kind in
     [[ -x $venv/bin/python ]] || { python -m venv "$venv.new" && mv "$venv.new" "$venv"; }
     "$venv/bin/python" -c 'import tokenizers' 2>/dev/null || "$venv/bin/python" -m pip install --quiet 'tokenizers>=0.22'
     "$venv/bin/python" bench/tokenizer.py build/release/bin/tokenizer_bench "$@"
+    ;;
+  compare)
+    [[ $# != 0 ]] || usage_error "compare needs a model"
+    bash tools/dev/deps.sh bench
+    bash tools/dev/build.sh release
+    python bench/compare.py build/release/bin/qwench "$@"
     ;;
   serve)
     bash tools/dev/fetch-models.sh --default

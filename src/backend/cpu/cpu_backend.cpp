@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cctype>
 #include <cstring>
 #include <vector>
 
+#include "backend/cpu/cpu_attention.h"
 #include "backend/cpu/cpu_tensors.h"
-#include "kernels/attention.h"
 #include "kernels/elementwise.h"
 #include "kernels/isa.h"
 #include "kernels/linear.h"
@@ -60,9 +59,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
                                          int head_dim) override {
     auto cache = std::make_unique<CpuKvCache>(dtype, layers, blocks, kv_heads, head_dim);
-    if (attention_scratch_.empty() || attention_scratch_.front().width < head_dim) {
-      attention_scratch_.assign(static_cast<size_t>(pool_.size()), AttentionScratch(head_dim));
-    }
+    attention_.reserve(pool_.size(), head_dim);
     return cache;
   }
 
@@ -135,8 +132,8 @@ class CpuBackend final : public Backend {
   ThreadPool& pool_;
   const Batch* batch_ = nullptr;
   CpuMemory quantized_;  // one matrix at a time; resident only as far as quantized weights are used
-  std::vector<CpuMemory> linear_scratch_;            // [threads]
-  std::vector<AttentionScratch> attention_scratch_;  // [threads]
+  std::vector<CpuMemory> linear_scratch_;  // [threads]
+  CpuAttention attention_;
 };
 
 QuantizedRows CpuBackend::quantize(const Matrix& x) {
@@ -195,61 +192,43 @@ void CpuBackend::rope(Matrix& x, const Weight* norm, float eps, int head_dim, Ro
 
 void CpuBackend::store_kv(KvCache& cache, int layer, const Matrix& k, const Matrix& v) {
   const CpuKvCache& c = cpu(cache);
-  for (const SequenceRows& sequence : batch_->sequences) {
-    for (int i = 0; i < sequence.rows; ++i) {
-      const int position = sequence.context - sequence.rows + i;
-      const int block = sequence.block_table[static_cast<size_t>(position / kBlockSize)];
-      uint64_t at = static_cast<uint64_t>(block) * c.block_bytes() +
-                    static_cast<uint64_t>(position % kBlockSize) * c.row_bytes();
-      for (int head = 0; head < c.kv_heads; ++head, at += c.row_bytes() * kBlockSize) {
-        const int64_t offset = int64_t{head} * c.head_dim;
-        pack(c.dtype, cpu(k).row(sequence.first_row + i) + offset, c.head_dim, c.keys(layer) + at);
-        pack(c.dtype, cpu(v).row(sequence.first_row + i) + offset, c.head_dim, c.values(layer) + at);
-      }
+  const auto store = [&](const SequenceRows& sequence, int i) {
+    const int position = sequence.context - sequence.rows + i;
+    const int block = sequence.block_table[static_cast<size_t>(position / kBlockSize)];
+    const float* key = cpu(k).row(sequence.first_row + i);
+    const float* value = cpu(v).row(sequence.first_row + i);
+    uint64_t at = static_cast<uint64_t>(block) * c.block_bytes();
+    for (int head = 0; head < c.kv_heads; ++head, at += c.head_bytes()) {
+      const int64_t offset = int64_t{head} * c.head_dim;
+      store_key(c.dtype, key + offset, c.head_dim, position % kBlockSize, c.keys(layer) + at);
+      store_value(c.dtype, value + offset, c.head_dim, position % kBlockSize, c.values(layer) + at);
     }
-  }
+  };
+  const int64_t grain = std::max<int64_t>(1, kWorthSharing / 8 / k.cols);
+  pool_.parallel_for(k.rows, grain, [&](int64_t begin, int64_t end, int) {
+    for (const SequenceRows& sequence : batch_->sequences) {
+      const int64_t first = std::max<int64_t>(begin - sequence.first_row, 0);
+      const int64_t last = std::min<int64_t>(end - sequence.first_row, sequence.rows);
+      for (int64_t i = first; i < last; ++i) store(sequence, static_cast<int>(i));
+    }
+  });
 }
 
 void CpuBackend::attention(const KvCache& cache, int layer, const Matrix& q, int window, Matrix& out) {
   const CpuKvCache& c = cpu(cache);
-  AttentionArgs shared;
-  shared.q = cpu(q).row(0);
-  shared.q_stride = cpu(q).stride;
-  shared.out = cpu(out).row(0);
-  shared.out_stride = cpu(out).stride;
-  shared.k = c.keys(layer);
-  shared.v = c.values(layer);
-  shared.cell = c.dtype;
-  shared.heads = q.cols / c.head_dim;
-  shared.kv_heads = c.kv_heads;
-  shared.head_dim = c.head_dim;
-  shared.window = window;
-  const int group = shared.heads / shared.kv_heads;
-
-  // A task is one kv head with some of a sequence's query vectors. Each thread walks through all tasks and
-  // computes those whose turn it has drawn; which thread computes one changes nothing in it.
-  std::atomic<int64_t> next{0};
-  pool_.run([&](int worker, int) {
-    int64_t mine = next.fetch_add(1, std::memory_order_relaxed);
-    int64_t first = 0;  // of the sequence's tasks
-    AttentionArgs args = shared;
-    for (const SequenceRows& sequence : batch_->sequences) {
-      const int queries = sequence.rows * group;
-      const int64_t pieces = (queries + AttentionScratch::kQueries - 1) / AttentionScratch::kQueries;
-      args.first_row = sequence.first_row;
-      args.first_position = sequence.context - sequence.rows;
-      args.block_table = sequence.block_table.data();
-      for (; mine < first + pieces * shared.kv_heads; mine = next.fetch_add(1, std::memory_order_relaxed)) {
-        // The last rows first: they see the most keys.
-        const auto piece = static_cast<int>(pieces - 1 - (mine - first) / shared.kv_heads);
-        const auto head = static_cast<int>((mine - first) % shared.kv_heads);
-        const int begin = piece * AttentionScratch::kQueries;
-        qwench::attention(args, head, begin, std::min(queries, begin + AttentionScratch::kQueries),
-                          attention_scratch_[static_cast<size_t>(worker)]);
-      }
-      first += pieces * shared.kv_heads;
-    }
-  });
+  AttentionArgs args;
+  args.q = cpu(q).row(0);
+  args.q_stride = cpu(q).stride;
+  args.out = cpu(out).row(0);
+  args.out_stride = cpu(out).stride;
+  args.k = c.keys(layer);
+  args.v = c.values(layer);
+  args.cell = c.dtype;
+  args.heads = q.cols / c.head_dim;
+  args.kv_heads = c.kv_heads;
+  args.head_dim = c.head_dim;
+  args.window = window;
+  attention_.run(pool_, args, batch_->sequences);
 }
 
 }  // namespace

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "kernels/attention.h"
+#include "kernels/kv_cells.h"
+#include "kernels/quantize.h"
 #include "kernels/unpack.h"
 #include "qwench/error.h"
 
@@ -46,10 +47,10 @@ CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool) 
     data_ = tensor.bytes.data();
     return;
   }
-  if (is_quantized(dtype)) {
+  if (is_quantized(dtype) && (!can_quantize(dtype) || cols % traits(dtype).block_size != 0)) {
     throw Error(ErrorKind::unsupported,
                 fmt::format("the tensor {} is stored as {} and cannot be kept as {}; choose f32, "
-                            "f16, bf16 or its own type",
+                            "f16, bf16, its own type, or q8_0, q4_0 or q4_k where the rows are whole blocks",
                             tensor.name, t.name, name(dtype)));
   }
   convert(tensor, pool);
@@ -70,32 +71,32 @@ void CpuWeight::convert(const TensorView& tensor, ThreadPool& pool) {
       for (int64_t c = 0; c < cols; c += kPiece) {
         const int64_t n = std::min(kPiece, cols - c);
         unpack(tensor.dtype, tensor.bytes.data() + r * source_row, c, n, buffer.data());
-        pack(dtype, buffer.data(), n, copy_.data() + r * row + c * traits(dtype).block_bytes);
+        std::byte* to = copy_.data() + r * row + c / traits(dtype).block_size * traits(dtype).block_bytes;
+        if (is_quantized(dtype)) {
+          quantize(dtype, buffer.data(), n, to);
+        } else {
+          pack(dtype, buffer.data(), n, to);
+        }
       }
     }
   });
 }
 
 CpuKvCache::CpuKvCache(DType cell, int layer_count, int block_count, int kv_head_count, int head_size) {
-  if (is_quantized(cell)) {
-    throw Error(ErrorKind::unsupported,
-                fmt::format("a key-value cache of {} is not supported on the CPU; choose f32, f16 or bf16",
-                            name(cell)));
-  }
   if (layer_count < 1 || block_count < 1 || kv_head_count < 1 || head_size < 1) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("a key-value cache of {} layers, {} blocks, {} heads of {} was asked for",
                             layer_count, block_count, kv_head_count, head_size));
   }
+  check_kv_cells(cell, head_size);
   dtype = cell;
   layers = layer_count;
   blocks = block_count;
   kv_heads = kv_head_count;
   head_dim = head_size;
   const std::string purpose = "the key-value cache";
-  row_bytes_ = bytes_of(cell, static_cast<uint64_t>(head_size));
-  block_bytes_ = checked_product(
-      row_bytes_, checked_product(static_cast<uint64_t>(kv_heads), kBlockSize, purpose), purpose);
+  head_bytes_ = checked_product(bytes_of(cell, static_cast<uint64_t>(head_size)), kBlockSize, purpose);
+  block_bytes_ = checked_product(head_bytes_, static_cast<uint64_t>(kv_heads), purpose);
   layer_bytes_ = checked_product(block_bytes_, static_cast<uint64_t>(blocks), purpose);
   const uint64_t bytes = checked_product(layer_bytes_, static_cast<uint64_t>(layers), purpose);
   keys_ = CpuMemory(bytes, purpose, Pages::small);

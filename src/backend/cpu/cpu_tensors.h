@@ -24,7 +24,7 @@ class CpuMatrix final : public Matrix {
 class CpuWeight final : public Weight {
  public:
   /// Throws Error: malformed where the tensor's bytes do not fit its shape, unsupported where `dtype` is a
-  /// quantized type that is not the tensor's own, out_of_memory.
+  /// quantized type that is neither the tensor's own nor one that can_quantize, out_of_memory.
   CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool);
 
   const std::byte* data() const { return data_; }
@@ -43,14 +43,14 @@ class CpuKvCache final : public KvCache {
   /// Throws Error: unsupported (cell type), invalid_argument, out_of_memory.
   CpuKvCache(DType cell, int layer_count, int block_count, int kv_head_count, int head_size);
 
-  /// [blocks, kv_heads, kBlockSize, head_dim] of one layer.
+  /// [blocks, kv_heads] of one layer, of blocks as kernels/kv_cells.h has them.
   std::byte* keys(int layer) const { return keys_.data() + static_cast<uint64_t>(layer) * layer_bytes_; }
   std::byte* values(int layer) const { return values_.data() + static_cast<uint64_t>(layer) * layer_bytes_; }
-  uint64_t row_bytes() const { return row_bytes_; }      ///< one position of one kv head
+  uint64_t head_bytes() const { return head_bytes_; }    ///< one block of one kv head, of the keys alone
   uint64_t block_bytes() const { return block_bytes_; }  ///< one block of one layer, of the keys alone
 
  private:
-  uint64_t row_bytes_ = 0;
+  uint64_t head_bytes_ = 0;
   uint64_t block_bytes_ = 0;
   uint64_t layer_bytes_ = 0;
   CpuMemory keys_;

@@ -41,6 +41,10 @@ if [[ ! -d $packages/huggingface_hub || ! -d $packages/openai ]]; then
   quietly python -m pip install --quiet --disable-pip-version-check --upgrade --target "$packages" 'huggingface_hub>=1.0' 'openai>=1.60' ||
     die "pip could not install huggingface_hub and openai for the tests"
 fi
+if [[ ! -d build/schemathesis/schemathesis ]]; then
+  quietly python -m pip install --quiet --disable-pip-version-check --target build/schemathesis schemathesis ||
+    die "pip could not install schemathesis for the tests"
+fi
 node_packages=build/node-packages
 if [[ ! -d $node_packages/node_modules/openai ]]; then
   mkdir -p "$node_packages"

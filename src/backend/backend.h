@@ -88,8 +88,8 @@ class Backend {
   virtual std::string description() const = 0;  // "CPU (AVX2)"
 
   virtual std::unique_ptr<Matrix> allocate(int capacity, int cols) = 0;
-  /// Keeps `tensor` as `dtype`, which is its own, a plain type, or one that can_quantize. Where it is its own, the backend may use
-  /// the mapped bytes in place: the checkpoint must outlive the backend.
+  /// Keeps `tensor` as `dtype`, which is its own, a plain type, or one that can_quantize. Where it is its
+  /// own, the backend may use the mapped bytes in place: the checkpoint must outlive the backend.
   virtual std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) = 0;
   /// Memory is reserved here and takes room only as blocks are written.
   virtual std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,

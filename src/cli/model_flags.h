@@ -65,7 +65,8 @@ class ModelFlags {
 
 /// A type of cells of the KV cache: f32, f16, bf16 or q8_0. Throws UsageError that names the flag.
 DType parse_kv_dtype(const std::string& flag, const std::string& text);
-/// A type to keep weights in, which may be quantized as they are loaded. Throws UsageError that names the flag.
+/// A type to keep weights in, which may be quantized as they are loaded. Throws UsageError that names the
+/// flag.
 DType parse_weight_type(const std::string& flag, const std::string& text);
 
 /// "qwench: Qwen3-0.6B | qwen3, 596 M parameters | bf16 | CPU (AVX2), 8 threads | context 40960"

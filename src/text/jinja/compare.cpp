@@ -150,8 +150,8 @@ bool compare(Runtime& rt, Operator op, const Value& a, const Value& b) {
   }
   if (a.is_sequence() && a.type() == b.type())
     return compare_sequences(rt, op, a.as<Sequence>(), b.as<Sequence>());
-  fail(std::string("'") + order_symbol(op) + "' not supported between instances of '" + type_name(a) + "' and '" +
-       type_name(b) + "'");
+  fail(std::string("'") + order_symbol(op) + "' not supported between instances of '" + type_name(a) +
+       "' and '" + type_name(b) + "'");
 }
 
 bool less(Runtime& rt, const Value& a, const Value& b) { return compare(rt, Operator::less, a, b); }

@@ -9,12 +9,14 @@
 namespace qwench {
 namespace {
 
-/// Signals go to the program's own threads while it lives.
+/// Signals that are sent to the program go to its own threads while this lives; those that a thread raises by
+/// itself stay, as nobody else can take them.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
     sigset_t all;
     sigfillset(&all);
+    for (const int own : {SIGBUS, SIGSEGV, SIGFPE, SIGILL}) sigdelset(&all, own);
     pthread_sigmask(SIG_BLOCK, &all, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }

@@ -69,7 +69,9 @@ DecoderWeights DecoderWeights::load(const Checkpoint& checkpoint, Backend& backe
   const ModelConfig& config = checkpoint.config();
   Loader loader(checkpoint, backend, dtype, progress);
   DecoderWeights weights;
+  // The largest first: while a matrix is converted, its source is in memory beside what has been loaded.
   weights.embed_tokens = loader.matrix("model.embed_tokens.weight");
+  if (!config.tie_word_embeddings) weights.lm_head = loader.optional_matrix("lm_head.weight");
   for (int i = 0; i < config.num_layers; ++i) {
     const std::string layer = fmt::format("model.layers.{}.", i);
     LayerWeights& w = weights.layers.emplace_back();
@@ -86,7 +88,6 @@ DecoderWeights DecoderWeights::load(const Checkpoint& checkpoint, Backend& backe
     w.down_proj = loader.projection(layer + "mlp.down_proj");
   }
   weights.norm = loader.vector("model.norm.weight");
-  if (!config.tie_word_embeddings) weights.lm_head = loader.optional_matrix("lm_head.weight");
   loader.release_converted();
   return weights;
 }

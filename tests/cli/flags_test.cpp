@@ -159,7 +159,7 @@ TEST(ModelFlags, ContradictionsAreUsageErrors) {
   EXPECT_THROW(parse_model({"-m", "/", "/tmp", "hello"}), UsageError);
   EXPECT_THROW(parse_model({}), UsageError);
   EXPECT_THROW(parse_model({"/", "--dtype", "int3"}), UsageError);
-  EXPECT_THROW(parse_model({"/", "--dtype", "q4_0"}), UsageError);
+  EXPECT_THROW(parse_model({"/", "--dtype", "q5_k"}), UsageError);
   EXPECT_THROW(parse_model({"/", "-t", "-1"}), UsageError);
   EXPECT_THROW(parse_model({"/", "a", "-p", "b"}).text.read(false), UsageError);
 }

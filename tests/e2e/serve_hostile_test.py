@@ -105,6 +105,7 @@ class Hostile(ServeTestCase):
         connection.close()
 
     def test_a_client_that_leaves_ends_its_request(self):
+        self.server.wait_until_still()  # other tests' requests end with events too
         for reset in (False, True):
             ended = len(self.server.events("generation"))
             self.leave(reset)

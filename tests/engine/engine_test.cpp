@@ -263,8 +263,8 @@ TEST(Engine, OptionsOutOfRangeAreNamed) {
   options.context = 100000;
   EXPECT_THAT(error_of(options), testing::AllOf(HasSubstr("100000"), HasSubstr("512")));
   options = {};
-  options.dtype = DType::q4_0;
-  EXPECT_THAT(error_of(options), HasSubstr("q4_0"));
+  options.dtype = DType::q5_k;
+  EXPECT_THAT(error_of(options), HasSubstr("q5_k"));
   options = {};
   options.kv_dtype = DType::q4_0;
   EXPECT_THAT(error_of(options), HasSubstr("q8_0"));

@@ -39,7 +39,7 @@ Answer::Answer(AnswerHead head, const std::vector<PromptChoices>& prompts) : hea
 
 void Answer::take_prompt_logprobs(const PromptChoices& prompt, const std::vector<TokenLogprob>& logprobs) {
   for (int i = 0; i < prompt.count; ++i) {
-    Choice& choice = choices_[static_cast<size_t>(prompt.first_choice + i)];
+    Choice& choice = choices_[static_cast<size_t>(prompt.first_choice) + static_cast<size_t>(i)];
     const std::optional<TokenId> first =
         prompt.echo_ids.empty() ? std::nullopt : std::optional(prompt.echo_ids.front());
     choice.echo_logprobs = completion_logprobs(logprobs, first, *head_.tokenizer, choice.text_offset);

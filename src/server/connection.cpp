@@ -194,11 +194,11 @@ void Connection::append_head(int status, const Headers& headers, std::optional<s
   out_ += keep_alive_ ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
 }
 
-void Connection::respond(uint64_t serial, HttpResponse response) {
+void Connection::respond(uint64_t serial, const HttpResponse& response) {
   if (serial == serial_ && phase_ == Phase::answering) send(response);
 }
 
-void Connection::start_stream(uint64_t serial, int status, Headers headers) {
+void Connection::start_stream(uint64_t serial, int status, const Headers& headers) {
   if (serial != serial_ || phase_ != Phase::answering) return;
   phase_ = Phase::streaming;
   status_ = status;

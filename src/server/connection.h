@@ -49,8 +49,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void abort();
 
   // For the request's Exchange; `serial` tells requests of one connection apart.
-  void respond(uint64_t serial, HttpResponse response);
-  void start_stream(uint64_t serial, int status, Headers headers);
+  void respond(uint64_t serial, const HttpResponse& response);
+  void start_stream(uint64_t serial, int status, const Headers& headers);
   void write(uint64_t serial, std::string_view part);
   void finish(uint64_t serial);
   void abandon(uint64_t serial);

@@ -56,7 +56,8 @@ void GenerationTask::step() {
 }
 
 void GenerationTask::take(size_t prompt, const StreamDelta& delta, std::string& events) {
-  const auto choice = static_cast<size_t>(job_.prompts[prompt].first_choice + delta.index);
+  const auto choice =
+      static_cast<size_t>(job_.prompts[prompt].first_choice) + static_cast<size_t>(delta.index);
   measure(choice, delta);
   if (delta.finish_reason) {
     finish_reasons_[choice] = name(*delta.finish_reason);

@@ -34,7 +34,7 @@ std::string token_name(TokenId id, const Tokenizer& tokenizer) {
   return name;
 }
 
-int characters(std::string_view text) {
+int count_characters(std::string_view text) {
   return static_cast<int>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
@@ -62,7 +62,7 @@ Json completion_logprobs(const std::vector<TokenLogprob>& logprobs, std::optiona
   const auto add = [&](TokenId id) {
     tokens.push_back(token_name(id, tokenizer));
     offsets.push_back(offset);
-    offset += characters(token_bytes(tokenizer, id));
+    offset += count_characters(token_bytes(tokenizer, id));
   };
   if (first) {
     add(*first);

@@ -3,25 +3,17 @@
 #include <fmt/format.h>
 
 #include "server/api_error.h"
+#include "server/body_fields.h"
 
 namespace qwench::server {
 namespace {
 
-[[noreturn]] void fail(const std::string& param, const std::string& sentence) {
-  throw ApiError(400, fmt::format("{}: {}", param, sentence), param);
-}
-
-const Json* given(const Json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() || found->is_null() ? nullptr : &*found;
-}
-
 std::string part_text(const Json& part, const std::string& where, bool assistant) {
   const std::string type = part["type"].get<std::string>();
-  if (type == "refusal" && !assistant) fail(where, "only an assistant's message may have a refusal");
+  if (type == "refusal" && !assistant) refuse_field(where, "only an assistant's message may have a refusal");
   const Json* text = given(part, type.c_str());
   if (text == nullptr || part.size() != 2)
-    fail(where, fmt::format("a part of type {} has a field {} and no other", type, type));
+    refuse_field(where, fmt::format("a part of type {} has a field {} and no other", type, type));
   return text->get<std::string>();
 }
 
@@ -45,9 +37,9 @@ Json read_tool_calls(const Json& calls, const std::string& where) {
     try {
       arguments = parse_json(arguments.get<std::string>(), "the arguments", 64);
     } catch (const Error& error) {
-      fail(field, error.what());
+      refuse_field(field, error.what());
     }
-    if (!arguments.is_object()) fail(field, "expected a string that holds a JSON object");
+    if (!arguments.is_object()) refuse_field(field, "expected a string that holds a JSON object");
   }
   return read;
 }
@@ -58,10 +50,11 @@ Json read_message(const Json& message, const std::string& where) {
   Json read{{"role", role == "developer" ? "system" : role}};
   for (const char* field : {"tool_calls", "reasoning_content", "refusal"}) {
     if (given(message, field) != nullptr && !assistant)
-      fail(where + "." + field, fmt::format("only an assistant's message may have it, not one of {}", role));
+      refuse_field(where + "." + field,
+                   fmt::format("only an assistant's message may have it, not one of {}", role));
   }
   if (given(message, "tool_call_id") != nullptr && role != "tool")
-    fail(where + ".tool_call_id", "only a tool's message may have it");
+    refuse_field(where + ".tool_call_id", "only a tool's message may have it");
 
   const Json* calls = given(message, "tool_calls");
   const Json* refusal = given(message, "refusal");
@@ -72,7 +65,7 @@ Json read_message(const Json& message, const std::string& where) {
   } else if (calls != nullptr && !calls->empty()) {
     read["content"] = "";
   } else {
-    fail(where + ".content", "this field is missing");
+    refuse_field(where + ".content", "this field is missing");
   }
   if (calls != nullptr && !calls->empty())
     read["tool_calls"] = read_tool_calls(*calls, where + ".tool_calls");
@@ -96,8 +89,9 @@ ChatPrompt read_chat_prompt(const Json& body) {
   prompt.input.add_generation_prompt =
       generation_prompt != nullptr ? generation_prompt->get<bool>() : !prompt.continue_final_message;
   if (prompt.continue_final_message && prompt.input.add_generation_prompt) {
-    fail("continue_final_message",
-         "it does not go with add_generation_prompt: either the last message goes on, or a new one begins");
+    refuse_field(
+        "continue_final_message",
+        "it does not go with add_generation_prompt: either the last message goes on, or a new one begins");
   }
   return prompt;
 }

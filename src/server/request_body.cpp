@@ -4,6 +4,7 @@
 
 #include "engine/sampling_options.h"
 #include "server/api_error.h"
+#include "server/body_fields.h"
 #include "server/json_schema.h"
 #include "server/messages.h"
 #include "server/request_fields.h"
@@ -13,15 +14,6 @@ namespace {
 
 constexpr int kDeepestBody = 64;
 constexpr int kDefaultCompletionTokens = 16;  // of OpenAI's API
-
-[[noreturn]] void fail(const std::string& param, const std::string& sentence) {
-  throw ApiError(400, fmt::format("{}: {}", param, sentence), param);
-}
-
-const Json* given(const Json& body, const char* name) {
-  const auto found = body.find(name);
-  return found == body.end() || found->is_null() ? nullptr : &*found;
-}
 
 bool flag(const Json& body, const char* name, bool fallback) {
   const Json* value = given(body, name);
@@ -56,7 +48,7 @@ std::optional<uint64_t> read_seed(const Json& body) {
   if (seed->is_number_unsigned()) return seed->get<uint64_t>();
   if (seed->is_number_integer()) return static_cast<uint64_t>(seed->get<int64_t>());
   const double number = seed->get<double>();
-  if (number >= 18446744073709551616.0) fail("seed", "expected a whole number of at most 64 bits");
+  if (number >= 18446744073709551616.0) refuse_field("seed", "expected a whole number of at most 64 bits");
   return number < 0 ? static_cast<uint64_t>(static_cast<int64_t>(number)) : static_cast<uint64_t>(number);
 }
 
@@ -79,8 +71,8 @@ void read_settings(const Json& body, Request& settings) {
 /// What min_tokens and max_tokens say together, once both are known.
 void check_settings(const Request& settings) {
   if (settings.stop.max_tokens >= 0 && settings.stop.min_tokens > settings.stop.max_tokens) {
-    fail("min_tokens", fmt::format("found {}, which is more than the most tokens, {}",
-                                   settings.stop.min_tokens, settings.stop.max_tokens));
+    refuse_field("min_tokens", fmt::format("found {}, which is more than the most tokens, {}",
+                                           settings.stop.min_tokens, settings.stop.max_tokens));
   }
   try {
     check(settings.stop);
@@ -93,7 +85,7 @@ void check_settings(const Request& settings) {
 void read_stream(const Json& body, GenerationBody& read) {
   read.stream = flag(body, "stream", false);
   const Json* options = given(body, "stream_options");
-  if (options != nullptr && !read.stream) fail("stream_options", "only with \"stream\": true");
+  if (options != nullptr && !read.stream) refuse_field("stream_options", "only with \"stream\": true");
   if (options != nullptr) read.include_usage = flag(*options, "include_usage", false);
 }
 
@@ -141,14 +133,14 @@ GenerationBody read_chat_body(const Json& body) {
   const std::optional<int> most = whole(body, "max_completion_tokens");
   const std::optional<int> most_by_old_name = whole(body, "max_tokens");
   if (most && most_by_old_name && *most != *most_by_old_name)
-    fail("max_tokens",
-         fmt::format("found {}, but max_completion_tokens, its newer name, is {}", *most_by_old_name, *most));
+    refuse_field("max_tokens", fmt::format("found {}, but max_completion_tokens, its newer name, is {}",
+                                           *most_by_old_name, *most));
   read.settings.stop.max_tokens = most.value_or(most_by_old_name.value_or(-1));
   const std::optional<int> top = whole(body, "top_logprobs");
   if (flag(body, "logprobs", false)) {
     read.settings.logprobs = top.value_or(0);
   } else if (top && *top > 0) {
-    fail("top_logprobs", "only with \"logprobs\": true");
+    refuse_field("top_logprobs", "only with \"logprobs\": true");
   }
   check_settings(read.settings);
   return read;
@@ -164,9 +156,9 @@ GenerationBody read_completion_body(const Json& body) {
   if (read.echo) read.settings.prompt_logprobs = read.settings.logprobs;
   const std::optional<int> best_of = whole(body, "best_of");
   if (best_of && *best_of != read.settings.n)
-    fail("best_of",
-         fmt::format("found {}, but n is {}: choosing among more than are returned is not supported",
-                     *best_of, read.settings.n));
+    refuse_field("best_of",
+                 fmt::format("found {}, but n is {}: choosing among more than are returned is not supported",
+                             *best_of, read.settings.n));
   check_settings(read.settings);
   return read;
 }
@@ -177,15 +169,17 @@ TokenizeBody read_tokenize_body(const Json& body) {
   read.model = model_of(body);
   const Json* prompt = given(body, "prompt");
   const Json* messages = given(body, "messages");
-  if ((prompt == nullptr) == (messages == nullptr)) fail("prompt", "expected either prompt or messages");
+  if ((prompt == nullptr) == (messages == nullptr))
+    refuse_field("prompt", "expected either prompt or messages");
   if (prompt != nullptr) {
     for (const char* field : {"add_generation_prompt", "continue_final_message", "chat_template_kwargs"}) {
-      if (given(body, field) != nullptr) fail(field, "only with messages");
+      if (given(body, field) != nullptr) refuse_field(field, "only with messages");
     }
     read.text = prompt->get<std::string>();
   } else {
     if (given(body, "add_special_tokens") != nullptr)
-      fail("add_special_tokens", "only with prompt: a chat template writes its special tokens itself");
+      refuse_field("add_special_tokens",
+                   "only with prompt: a chat template writes its special tokens itself");
     read.messages = read_chat_prompt(body);
   }
   read.add_special_tokens = flag(body, "add_special_tokens", true);

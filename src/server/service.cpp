@@ -101,8 +101,9 @@ void Service::tick() {
 
 bool Service::accept(const HttpRequest& head, HttpResponse& response) {
   std::optional<HttpResponse> refused = refuse_head(head);
-  if (refused) response = with_cors(*std::move(refused), head);
-  return !refused;
+  if (!refused) return true;
+  response = with_cors(*std::move(refused), head);
+  return false;
 }
 
 std::optional<HttpResponse> Service::refuse_head(const HttpRequest& head) const {

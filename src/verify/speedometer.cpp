@@ -82,6 +82,7 @@ void Speedometer::prepare(const SpeedCase& test) {
 
 double Speedometer::seconds(const SpeedCase& test) {
   std::vector<std::vector<int32_t>> tables;
+  tables.reserve(static_cast<size_t>(test.sequences));
   for (int i = 0; i < test.sequences; ++i) tables.push_back(blocks_of(test, i));
   ids_.resize(static_cast<size_t>(test.rows));
   for (size_t i = 0; i < ids_.size(); ++i) ids_[i] = static_cast<TokenId>((i * 7919 + 13) % subject_.vocab());

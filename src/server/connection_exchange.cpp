@@ -21,14 +21,14 @@ ConnectionExchange::~ConnectionExchange() {
 }
 
 void ConnectionExchange::respond(HttpResponse response) {
-  post([serial = serial_, response = std::move(response)](Connection& connection) mutable {
-    connection.respond(serial, std::move(response));
+  post([serial = serial_, response = std::move(response)](Connection& connection) {
+    connection.respond(serial, response);
   });
 }
 
 void ConnectionExchange::start_stream(int status, Headers headers) {
-  post([serial = serial_, status, headers = std::move(headers)](Connection& connection) mutable {
-    connection.start_stream(serial, status, std::move(headers));
+  post([serial = serial_, status, headers = std::move(headers)](Connection& connection) {
+    connection.start_stream(serial, status, headers);
   });
 }
 

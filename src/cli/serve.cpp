@@ -151,6 +151,17 @@ sigset_t ending_signals() {
   return signals;
 }
 
+/// Takes what comes in the next moment: `timeout` and some shells signal a process and then its whole group,
+/// which is one wish and not two.
+void skip_echoes() {
+  const sigset_t signals = ending_signals();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+  while (std::chrono::steady_clock::now() < end) {
+    const timespec pause{0, 20'000'000};
+    sigtimedwait(&signals, nullptr, &pause);
+  }
+}
+
 int wait_for_signal() {
   const sigset_t signals = ending_signals();
   int signal = 0;
@@ -192,6 +203,7 @@ int serve(const ServeOptions& options) {
   wait_for_signal();
   log.info("draining", Json{{"timeout_seconds", options.drain_timeout}});
   std::thread again([] {
+    skip_echoes();
     const int signal = wait_for_signal();
     std::_Exit(128 + signal);
   });

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <string>

@@ -255,7 +255,20 @@ class End(ServeTestCase):
         with Server("-c", 2048) as server, self.begin_stream(server, 1900):
             server.process.send_signal(signal.SIGTERM)
             server.wait_for_event("draining")
+            time.sleep(0.5)  # what comes at the same moment counts as the first one
             self.assertEqual(server.stop(), 128 + signal.SIGTERM)
+
+    def test_a_signal_that_comes_twice_at_once_is_one(self):
+        with Server("-c", 2048) as server:
+            connection = self.begin_stream(server, 100)
+            server.process.send_signal(signal.SIGTERM)
+            server.wait_for_event("draining")
+            server.process.send_signal(signal.SIGTERM)  # as timeout does to the group of processes
+            rest = b""
+            while part := connection.recv(65536):
+                rest += part
+            self.assertIn(b"data: [DONE]", rest)
+            self.assertEqual(server.process.wait(30), 0)
 
 
 class Tls(ServeTestCase):

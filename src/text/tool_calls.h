@@ -73,14 +73,15 @@ class ToolCallParser {
   bool open() const;  ///< the last call that has begun has not ended
 
  private:
-  void read(bool at_end);
+  void read();
+  void read_content(char c);
+  void refuse_block();
 
-  ToolCallOptions options_;
+  std::unique_ptr<const ToolCallOptions> options_;  // which blocks look at
   std::unique_ptr<ToolPartWriter> writer_;
   std::unique_ptr<ToolCallBlock> block_;  // of calls, where the text is inside one
   std::string input_;                     // not yet read
   std::string tag_;                       // read, and may begin a block
-  std::string block_text_;                // of a block that has not given a call yet, with its tag
 };
 
 /// A whole message.

@@ -24,6 +24,7 @@ struct AnswerHead {
   bool include_logprobs = false;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< may be null
   std::vector<TokenId> stop_ids;               ///< those that may end this answer
+  std::optional<ToolCallOptions> tools;        ///< whose calls are looked for
 };
 
 /// A prompt's part of the answer: choices first_choice, first_choice + 1, ...
@@ -62,6 +63,7 @@ class Answer {
     ChoiceText text;
     std::string content = {};  // joined, where the answer is no stream
     std::string reasoning = {};
+    Json calls = Json::array();
     Json logprobs = {};  // joined
     std::string finish_reason = {};
     std::string echo = {};    // still to be sent
@@ -70,7 +72,8 @@ class Answer {
   };
 
   Json chunk(Json choices) const;
-  std::string choice_event(int index, const Choice& choice, const ChoicePart& part, Json logprobs) const;
+  void join(Choice& choice, ChoicePart part, const Json& logprobs) const;
+  std::string choice_events(int index, const ChoicePart& part, Json logprobs) const;
   Json finish_chunk(int index, const Choice& choice) const;
   Json logprobs_json(Choice& choice, const std::vector<TokenLogprob>& logprobs, bool first_unknown,
                      std::optional<TokenId> first) const;

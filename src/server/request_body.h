@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "qwench/request.h"
+#include "server/tool_use.h"
 #include "text/chat_template.h"
 
 namespace qwench::server {
@@ -25,6 +26,7 @@ struct GenerationBody {
   std::string model;  ///< empty: the served one
   ChatPrompt messages;
   std::vector<TextPrompt> prompts;
+  ToolUse tools;
   Request settings;  ///< of each prompt; its ids are still empty
   bool echo = false;
   bool stream = false;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -16,10 +17,18 @@ std::optional<Json> parsed(std::string_view text) {
   }
 }
 
-/// {"name": ..., "arguments": ...} and the closing tag; several objects may stand in one block.
+/// {"name": ..., "arguments": ...} and the closing tag; several objects may stand in one block. Without the
+/// tag, only what has a known name and arguments is a call.
 class HermesBlock final : public ToolCallBlock {
  public:
-  explicit HermesBlock(ToolPartWriter& writer) : ToolCallBlock(writer) { call_.head = kToolCallOpen; }
+  HermesBlock(const std::vector<ToolDeclaration>& tools, std::string_view tag, ToolPartWriter& writer)
+      : ToolCallBlock(writer), tools_(tools), bare_(tag != kToolCallOpen), close_(kToolCallClose) {
+    call_.head = tag;
+    if (!bare_) return;
+    if (tag != kBareCallOpen) close_ = kFenceClose;
+    call_.head.pop_back();
+    feed_object('{');
+  }
 
   Step feed(char c) override {
     switch (state_) {
@@ -75,13 +84,16 @@ class HermesBlock final : public ToolCallBlock {
     if (before == 1 && (in_key || scanner.in_key())) {
       if (!in_key) call_.key.clear();
       call_.key += c;
+      // An object of other members is an answer of its own, which should not wait.
+      if (bare_ && !scanner.in_key() && !call_.begun && member_of(call_.key) == Member::other)
+        return refuse(call_.head);
     } else if (before > 1 || scanner.depth() > 1 || in_string || scanner.in_string() || scanner.in_scalar()) {
       add_to_value(c, in_string);
       if (scanner.depth() == 1 && scanner.between_members() && !end_value()) return refuse(call_.head);
     }
     if (!scanner.complete()) return Step::more;
     if (!call_.begun) {
-      if (!call_.name) return refuse(call_.head);
+      if (!call_.name || bare_) return refuse(call_.head);
       begin("{}");
     }
     end_call();
@@ -122,12 +134,17 @@ class HermesBlock final : public ToolCallBlock {
       if (!name || !name->is_string()) return false;
       call_.name = name->get<std::string>();
       if (call_.name->empty() || call_.name->size() > kLongestToolName) return false;
+      if (bare_ && !is_declared(*call_.name)) return false;
     } else if (call_.member == Member::arguments) {
       call_.arguments = arguments_of(value);
       if (!call_.arguments) return false;
     }
     if (call_.name && call_.arguments) begin(*call_.arguments);
     return true;
+  }
+
+  bool is_declared(const std::string& name) const {
+    return std::any_of(tools_.begin(), tools_.end(), [&](const auto& tool) { return tool.name == name; });
   }
 
   static std::optional<std::string> arguments_of(const std::string& value) {
@@ -165,13 +182,13 @@ class HermesBlock final : public ToolCallBlock {
   /// Up to the closing tag, without the brace that would have closed the object.
   Step feed_broken(char c) {
     tag_ += c;
-    while (!kToolCallClose.starts_with(tag_)) {
+    while (!close_.starts_with(tag_)) {
       const char first = tag_.front();
       tag_.erase(0, 1);
       if (!is_json_space(first) && first != '}') writer_.add_arguments(std::exchange(held_, {}));
       held_ += first;
     }
-    if (tag_ != kToolCallClose) return Step::more;
+    if (tag_ != close_) return Step::more;
     std::string_view rest = held_;
     if (const size_t brace = rest.rfind('}'); brace != std::string_view::npos) rest = rest.substr(0, brace);
     while (!rest.empty() && is_json_space(rest.back())) rest.remove_suffix(1);
@@ -190,10 +207,13 @@ class HermesBlock final : public ToolCallBlock {
       }
     }
     tag_ += c;
-    if (tag_ == kToolCallClose) return end();
-    return kToolCallClose.starts_with(tag_) ? Step::more : end(tag_);
+    if (tag_ == close_) return end();
+    return close_.starts_with(tag_) ? Step::more : end(tag_);
   }
 
+  const std::vector<ToolDeclaration>& tools_;
+  bool bare_;
+  std::string_view close_;
   State state_ = State::object;
   Call call_;
   std::string held_;  // of broken arguments
@@ -202,8 +222,9 @@ class HermesBlock final : public ToolCallBlock {
 
 }  // namespace
 
-std::unique_ptr<ToolCallBlock> make_hermes_block(ToolPartWriter& writer) {
-  return std::make_unique<HermesBlock>(writer);
+std::unique_ptr<ToolCallBlock> make_hermes_block(const std::vector<ToolDeclaration>& tools,
+                                                 std::string_view tag, ToolPartWriter& writer) {
+  return std::make_unique<HermesBlock>(tools, tag, writer);
 }
 
 }  // namespace qwench

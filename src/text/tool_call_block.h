@@ -42,14 +42,19 @@ class ToolCallBlock {
   std::string rest_;
 };
 
-/// `tag`: what opened it, "<tool_call>" or, in Qwen3-Coder's form, also "<function=".
-std::unique_ptr<ToolCallBlock> make_hermes_block(ToolPartWriter& writer);
-std::unique_ptr<ToolCallBlock> make_qwen3_coder_block(const std::vector<ToolDeclaration>& tools,
-                                                      std::string_view tag, ToolPartWriter& writer);
-
 inline constexpr std::string_view kToolCallOpen = "<tool_call>";
 inline constexpr std::string_view kToolCallClose = "</tool_call>";
 inline constexpr std::string_view kFunctionOpen = "<function=";
+// Models of Hermes's form that forget the tag write the object alone, or fenced as code.
+inline constexpr std::string_view kBareCallOpen = "{";
+inline constexpr std::string_view kFencedCallOpens[] = {"```json\n{", "```\n{"};
+inline constexpr std::string_view kFenceClose = "```";
+
+// `tag` is what opened the block, one of the above; `tools` must outlive it.
+std::unique_ptr<ToolCallBlock> make_hermes_block(const std::vector<ToolDeclaration>& tools,
+                                                 std::string_view tag, ToolPartWriter& writer);
+std::unique_ptr<ToolCallBlock> make_qwen3_coder_block(const std::vector<ToolDeclaration>& tools,
+                                                      std::string_view tag, ToolPartWriter& writer);
 
 /// What a call has before its arguments begin, at most, in bytes.
 inline constexpr size_t kLongestCallHead = size_t{1} << 16;

@@ -74,15 +74,24 @@ void ToolCallParser::read() {
   input_.clear();
 }
 
+/// What may open a block here.
+bool ToolCallParser::opens(std::string_view text, bool whole) const {
+  const auto is = [&](std::string_view tag) { return whole ? tag == text : tag.starts_with(text); };
+  if (is(kToolCallOpen)) return true;
+  if (options_->syntax == ToolSyntax::qwen3_coder) return is(kFunctionOpen);
+  if (writer_->has_content()) return false;
+  return is(kBareCallOpen) || is(kFencedCallOpens[0]) || is(kFencedCallOpens[1]);
+}
+
 void ToolCallParser::read_content(char c) {
   tag_ += c;
-  const bool functions = options_->syntax == ToolSyntax::qwen3_coder;
-  if (tag_ == kToolCallOpen || (functions && tag_ == kFunctionOpen)) {
-    block_ =
-        functions ? make_qwen3_coder_block(options_->tools, tag_, *writer_) : make_hermes_block(*writer_);
+  if (opens(tag_, true)) {
+    block_ = options_->syntax == ToolSyntax::qwen3_coder
+                 ? make_qwen3_coder_block(options_->tools, tag_, *writer_)
+                 : make_hermes_block(options_->tools, tag_, *writer_);
     tag_.clear();
   }
-  while (!kToolCallOpen.starts_with(tag_) && !(functions && kFunctionOpen.starts_with(tag_))) {
+  while (!tag_.empty() && !opens(tag_, false)) {
     writer_->add_content(tag_.substr(0, 1));
     tag_.erase(0, 1);
   }

@@ -49,7 +49,9 @@ class ToolPartWriter;
 /// - Hermes: a call's arguments are the model's own JSON text of "arguments" (or "parameters"), which may
 /// also
 ///   be a string that holds it; {} where there are none. Line breaks and other control characters, which
-///   JSON's strings must not hold as they are, are escaped.
+///   JSON's strings must not hold as they are, are escaped. Where the message begins with such an object,
+///   alone or fenced as JSON, whose name is a declared tool's, the tag may be missing: small models forget
+///   it.
 /// - Qwen3-Coder: arguments become JSON by the declared types, as its own parser (qwen3coder_tool_parser.py)
 ///   does it: a string as it is, "null" null, anything else as JSON; what is no JSON of that type is a
 ///   string.
@@ -75,6 +77,7 @@ class ToolCallParser {
  private:
   void read();
   void read_content(char c);
+  bool opens(std::string_view text, bool whole) const;
   void refuse_block();
 
   std::unique_ptr<const ToolCallOptions> options_;  // which blocks look at

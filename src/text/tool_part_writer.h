@@ -24,6 +24,7 @@ class ToolPartWriter {
   std::vector<ToolTextPart> take();
   int calls() const { return calls_; }
   bool open() const { return open_; }
+  bool has_content() const { return has_content_; }  ///< other than whitespace
 
  private:
   void add(ToolTextPart::Kind kind, int call, std::string_view text);

@@ -72,6 +72,7 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
   } else if (messages) {
     request.ids = engine.encode_chat(chat, options.templates.name());
     read.tools = read_line_tools(engine, chat, options.templates.name(), request.ids);
+    if (read.tools && flags_tool_tags_special(*engine.tokenizer())) request.skip_special_tokens = false;
   } else {
     request.ids = ids_field(line, "ids");
   }

@@ -43,6 +43,14 @@ bool begins_in_reasoning(const ChatPrompt& messages, const std::string& prompt) 
   return open != std::string::npos && last.find("</think>", open) == std::string::npos;
 }
 
+/// Sets up a request whose answer may call tools.
+void look_for_calls(const GenerationBody& body, const PromptText& text, AnswerHead& head, Request& request) {
+  if (body.tools.choice == ToolUse::Choice::required)
+    throw ApiError(400, "tool_choice: calls cannot be demanded yet; use \"auto\"", "tool_choice");
+  head.tools = ToolCallOptions{text.tool_syntax(), body.tools.declared, body.tools.parallel};
+  if (flags_tool_tags_special(text.required())) request.skip_special_tokens = false;
+}
+
 /// A name of something a client chose, for messages.
 std::string printable(const std::string& text) {
   constexpr size_t kLongest = 100;
@@ -275,14 +283,10 @@ std::vector<Request> Service::make_requests(const GenerationBody& body, Generati
     return job.prompts.emplace_back(choices);
   };
   if (body.chat) {
-    if (body.tools.choice == ToolUse::Choice::required) {
-      throw ApiError(400, "tool_choice: calls cannot be demanded yet; use \"auto\"", "tool_choice");
-    }
-    if (body.tools.choice != ToolUse::Choice::none)
-      job.head.tools = ToolCallOptions{text.tool_syntax(), body.tools.declared, body.tools.parallel};
     const RenderedPrompt prompt = text.render(body.messages);
     log_prompt(job.request_id, prompt.text);
     add(text.encode(prompt)).opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
+    if (body.tools.choice != ToolUse::Choice::none) look_for_calls(body, text, job.head, requests.back());
     return requests;
   }
   for (const TextPrompt& prompt : body.prompts) {

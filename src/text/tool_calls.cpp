@@ -121,6 +121,14 @@ ToolMessage parse_tool_calls(const ToolCallOptions& options, std::string_view te
   return message;
 }
 
+bool flags_tool_tags_special(const Tokenizer& tokenizer) {
+  const auto flagged = [&](std::string_view tag) {
+    const std::optional<TokenId> id = tokenizer.find(tag);
+    return id && tokenizer.is_special(*id);
+  };
+  return flagged(kToolCallOpen) || flagged(kToolCallClose);
+}
+
 std::optional<ToolSyntax> tool_syntax(const ChatTemplate& chat_template) {
   if (!chat_template.reads("tools")) return std::nullopt;
   const std::string& source = chat_template.source();

@@ -8,6 +8,7 @@
 
 #include "core/json.h"
 #include "text/chat_template.h"
+#include "text/tokenizer.h"
 #include "text/tool_syntax.h"
 
 namespace qwench {
@@ -101,5 +102,9 @@ ToolMessage parse_tool_calls(const ToolCallOptions& options, std::string_view te
 
 /// How a model with this chat template writes calls; absent when the template does not show tools.
 std::optional<ToolSyntax> tool_syntax(const ChatTemplate& chat_template);
+
+/// Whether this tokenizer flags the tags of calls as special tokens, so that a text without those has no
+/// calls.
+bool flags_tool_tags_special(const Tokenizer& tokenizer);
 
 }  // namespace qwench

@@ -109,7 +109,7 @@ class Quantize(TestCase):
         with open(self.out, "w", encoding="utf-8") as f:
             f.write("precious")
         outcome = qwench("quantize", model, self.out)
-        self.assert_fails_cleanly(outcome)
+        self.assert_fails_cleanly(outcome, 2)
         self.assertIn("--force", outcome.err)
         with open(self.out, encoding="utf-8") as f:
             self.assertEqual(f.read(), "precious")
@@ -125,6 +125,18 @@ class Quantize(TestCase):
                 for word in words:
                     self.assertIn(word, outcome.err)
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_numbers_beyond_f16_are_said(self):
+        checkpoint_of_one_layer(self.folder, "", 64)
+        weights = os.path.join(self.folder, "model.safetensors")
+        with open(weights, "r+b") as f:
+            f.seek(-2, os.SEEK_END)
+            f.write(struct.pack("<H", 0x4780))  # 65536 as bf16
+        outcome = qwench("quantize", self.folder, self.out, "--type", "f16")
+        self.assert_fails_cleanly(outcome)
+        self.assertIn("f16", outcome.err)
+        self.assertFalse(os.path.exists(self.out))
+        self.assertEqual(qwench("quantize", self.folder, self.out, "--type", "bf16").code, 0)
 
 
 if __name__ == "__main__":

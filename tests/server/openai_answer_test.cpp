@@ -1,4 +1,4 @@
-#include "server/answer.h"
+#include "server/openai_answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -95,8 +95,8 @@ std::vector<Json> events_of(const std::string& text) {
   return events;
 }
 
-TEST(Answer, WholeChatHasOpenAisShape) {
-  Answer answer(head(true, false), {two_choices()});
+TEST(OpenAiAnswer, WholeChatHasOpenAisShape) {
+  OpenAiAnswer answer(head(true, false), {two_choices()});
   EXPECT_EQ(answer.take(0, delta(0, "<think>hm</think>")), "");
   answer.take(1, delta(1, "B", FinishReason::length));
   answer.take(0, delta(0, "A", FinishReason::stop));
@@ -112,8 +112,8 @@ TEST(Answer, WholeChatHasOpenAisShape) {
   EXPECT_EQ(whole["timings"]["cache_n"], 8);
 }
 
-TEST(Answer, StreamedChatJoinsToTheWhole) {
-  Answer answer(head(true, true, true), {two_choices()});
+TEST(OpenAiAnswer, StreamedChatJoinsToTheWhole) {
+  OpenAiAnswer answer(head(true, true, true), {two_choices()});
   std::string text = answer.first_events();
   text += answer.take(0, delta(0, "<think>\nh"));
   text += answer.take(0, delta(0, "m\n</think>\n\nA"));
@@ -147,8 +147,8 @@ TEST(Answer, StreamedChatJoinsToTheWhole) {
   EXPECT_TRUE(events[events.size() - 3].contains("timings"));
 }
 
-TEST(Answer, UsageComesInAStreamOnlyWhenAskedFor) {
-  Answer answer(head(true, true), {PromptChoices{}});
+TEST(OpenAiAnswer, UsageComesInAStreamOnlyWhenAskedFor) {
+  OpenAiAnswer answer(head(true, true), {PromptChoices{}});
   std::string text = answer.first_events();
   text += answer.take(0, delta(0, "A", FinishReason::stop));
   text += answer.last_events(totals());
@@ -157,10 +157,10 @@ TEST(Answer, UsageComesInAStreamOnlyWhenAskedFor) {
   }
 }
 
-TEST(Answer, EchoBeginsEveryChoice) {
+TEST(OpenAiAnswer, EchoBeginsEveryChoice) {
   PromptChoices prompt = two_choices();
   prompt.echo = "Once ";
-  Answer answer(head(false, false), {prompt});
+  OpenAiAnswer answer(head(false, false), {prompt});
   answer.take(0, delta(0, "a", FinishReason::stop));
   answer.take(1, delta(1, "b", FinishReason::stop));
   const Json whole = answer.whole(totals());

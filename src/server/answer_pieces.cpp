@@ -1,0 +1,28 @@
+#include "server/answer_pieces.h"
+
+#include <utility>
+
+namespace qwench::server {
+
+AnswerPieces::AnswerPieces(const AnswerHead& head, const PromptChoices& prompt)
+    : text_(head.chat, prompt.opens_reasoning) {}
+
+std::vector<AnswerPiece> AnswerPieces::take(const StreamDelta& delta) {
+  ChoicePart part = text_.push(delta.text);
+  if (text_.in_reasoning()) reasoning_tokens_ += static_cast<int>(delta.ids.size());
+  std::vector<AnswerPiece> pieces;
+  const auto add = [&](ChoicePart& from) {
+    if (!from.reasoning.empty()) pieces.push_back({AnswerPiece::Kind::reasoning, std::move(from.reasoning)});
+    if (!from.content.empty()) pieces.push_back({AnswerPiece::Kind::text, std::move(from.content)});
+  };
+  add(part);
+  if (delta.finish_reason) {
+    ended_ = true;
+    finish_reason_ = *delta.finish_reason;
+    ChoicePart tail = text_.finish();
+    add(tail);
+  }
+  return pieces;
+}
+
+}  // namespace qwench::server

@@ -38,6 +38,7 @@ int serve_command(const Arguments& arguments);
 int tokenize_command(const Arguments& arguments);
 int template_command(const Arguments& arguments);
 int score_command(const Arguments& arguments);
+int embed_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
 int plan_command(const Arguments& arguments);

@@ -21,6 +21,9 @@ SamplingParams params_of(const Request& request, int index, const GenerationCont
 constexpr const char* kNotFinite =
     "the model's logits are not finite: the weights are damaged or of a type too small for them";
 
+constexpr const char* kStateNotFinite =
+    "the model's hidden states are not finite: the weights are damaged or of a type too small for them";
+
 }  // namespace
 
 std::string_view name(FinishReason reason) noexcept {
@@ -67,8 +70,12 @@ Generation::Generation(const Request& request, int index, const GenerationContex
   result_.usage.prompt_tokens = sequence_.prompt_length;
   result_.seed = sampler_.seed();
   if (detokenizer_) result_.text.emplace();
-  sequence_.whole = index == 0 && next_prompt_logprob() >= 0;
-  if (max_tokens_ == 0 && !sequence_.whole) finish(FinishReason::length);
+  sequence_.whole = index == 0 && (next_prompt_logprob() >= 0 || request.embedding == Pooling::mean);
+  if (request.embedding) {
+    embedding_.emplace(*request.embedding, sequence_.prompt_length);
+  } else if (max_tokens_ == 0 && !sequence_.whole) {
+    finish(FinishReason::length);
+  }
 }
 
 void Generation::begin_pass(Time now) {
@@ -95,6 +102,16 @@ void Generation::take_prompt_logits(std::span<const float> logits) {
   if (next_prompt_logprob() >= 0) return;
   sequence_.whole = false;
   if (max_tokens_ == 0) finish(FinishReason::length);
+}
+
+int Generation::next_embedding_row() const { return embedding_ && !finished_ ? embedding_->next_row() : -1; }
+
+void Generation::take_hidden_state(std::span<const float> state) {
+  if (!embedding_->take(state)) return fail(kStateNotFinite);
+  if (embedding_->next_row() >= 0) return;
+  result_.embedding = embedding_->vector();
+  result_.timings.prefill_seconds = seconds(std::chrono::steady_clock::now() - began_.value_or(submitted_));
+  finish(FinishReason::stop);
 }
 
 void Generation::propose_drafts() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/embedding.h"
 #include "engine/ngram_draft.h"
 #include "engine/sampler.h"
 #include "engine/sequence.h"
@@ -53,6 +54,10 @@ class Generation {
   int next_prompt_logprob() const;
   void take_prompt_logits(std::span<const float> logits);
 
+  /// The row of the prompt whose final hidden state is the next that its embedding needs; -1 where none is.
+  int next_embedding_row() const;
+  void take_hidden_state(std::span<const float> state);
+
   /// Gives the sequence drafts of what comes next, where guessing is on.
   void propose_drafts();
   void learn_from_drafts(int proposed, int right) { draft_.learn(proposed, right); }
@@ -96,6 +101,7 @@ class Generation {
   int max_tokens_;
   bool finished_ = false;
   Result result_;
+  std::optional<EmbeddingPool> embedding_;
   std::vector<float> raw_logits_;  // [vocab], where log-probabilities are wanted
   Time submitted_ = std::chrono::steady_clock::now();
   std::optional<Time> began_;

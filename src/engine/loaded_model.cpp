@@ -7,6 +7,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "checkpoint/expected_tensors.h"
 #include "core/memory.h"
+#include "engine/embedding.h"
 #include "engine/model_plan.h"
 #include "engine/request_check.h"
 #include "hub/cache.h"
@@ -78,6 +79,8 @@ void LoadedModel::describe(const std::filesystem::path& path) {
   info_.context = plan_.context;
   info_.max_context = static_cast<int>(std::min<int64_t>(config().max_position, kLargestContext));
   info_.vocab_size = config().vocab_size;
+  info_.embedding_size = config().hidden_size;
+  info_.pooling = pooling_of(*checkpoint_);
   info_.parameters = weights.parameters;
   info_.weight_bytes = weights.bytes_per_token;
   info_.kv_bytes_per_token = plan_.kv_per_token;

@@ -7,6 +7,7 @@
 #include "server/body_fields.h"
 #include "server/json_schema.h"
 #include "server/messages.h"
+#include "server/openai_answer.h"
 #include "server/request_fields.h"
 
 namespace qwench::server {
@@ -97,6 +98,8 @@ GenerationBody read_common(const Json& body) {
   return read;
 }
 
+}  // namespace
+
 std::vector<TextPrompt> read_prompts(const Json& prompt) {
   if (prompt.is_string()) return {prompt.get<std::string>()};
   if (prompt[0].is_number()) return {read_ids(prompt)};
@@ -110,8 +113,6 @@ std::vector<TextPrompt> read_prompts(const Json& prompt) {
   }
   return prompts;
 }
-
-}  // namespace
 
 Json parse_body(const std::string& body) {
   Json json;
@@ -129,6 +130,8 @@ GenerationBody read_chat_body(const Json& body) {
   check_schema(body, chat_fields(), "");
   GenerationBody read = read_common(body);
   read.chat = true;
+  read.id_prefix = "chatcmpl-";
+  read.make_answer = make_openai_answer;
   read.messages = read_chat_prompt(body);
   read.tools = read_tool_use(body, read.messages.input.tools);
   if (read.tools.choice == ToolUse::Choice::none) read.messages.input.tools = nullptr;
@@ -151,6 +154,8 @@ GenerationBody read_chat_body(const Json& body) {
 GenerationBody read_completion_body(const Json& body) {
   check_schema(body, completion_fields(), "");
   GenerationBody read = read_common(body);
+  read.id_prefix = "cmpl-";
+  read.make_answer = make_openai_answer;
   read.prompts = read_prompts(body["prompt"]);
   read.settings.stop.max_tokens = whole(body, "max_tokens").value_or(kDefaultCompletionTokens);
   read.echo = flag(body, "echo", false);

@@ -1,62 +1,13 @@
 #include "server/request_fields.h"
 
 #include "qwench/request.h"
+#include "server/field_schemas.h"
 #include "server/tool_fields.h"
 
 namespace qwench::server {
+using namespace fields;
+
 namespace {
-
-constexpr int kLargestInt = 2147483647;
-
-Json described(Json schema, const char* description) {
-  schema["description"] = description;
-  return schema;
-}
-
-Json nullable(const char* type, const char* description) {
-  return described({{"type", {type, "null"}}}, description);
-}
-
-Json boolean(bool fallback, const char* description) {
-  return described({{"type", {"boolean", "null"}}, {"default", fallback}}, description);
-}
-
-Json whole(int low, int high, const char* description) {
-  return described({{"type", {"integer", "null"}}, {"minimum", low}, {"maximum", high}}, description);
-}
-
-Json number(double low, double high, const char* description) {
-  return described({{"type", {"number", "null"}}, {"minimum", low}, {"maximum", high}}, description);
-}
-
-/// A field of OpenAI's API that changes the answer and is not supported.
-Json refused(const char* reason) { return described({{"type", "null"}}, reason); }
-
-Json token_ids(const char* description, int fewest = 1) {
-  return described({{"type", "array"},
-                    {"minItems", fewest},
-                    {"items", {{"type", "integer"}, {"minimum", 0}, {"maximum", kLargestInt}}}},
-                   description);
-}
-
-Json either(std::initializer_list<Json> alternatives, const char* description) {
-  return described({{"anyOf", Json(alternatives)}}, description);
-}
-
-Json object_of(Json properties, std::initializer_list<const char*> required) {
-  Json schema{{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
-  if (required.size() > 0) schema["required"] = Json(required);
-  return schema;
-}
-
-void add(Json& properties, const Json& more) {
-  for (const auto& [name, schema] : more.items()) properties[name] = schema;
-}
-
-Json model_field() {
-  return nullable("string",
-                  "The name of the served model, as /v1/models lists it; the served one when absent.");
-}
 
 /// How tokens are drawn and when the text ends: the same on chat and completions.
 Json generation_properties() {

@@ -12,6 +12,7 @@
 #include "qwench/engine.h"
 #include "server/api_access.h"
 #include "server/exchange.h"
+#include "server/generation_routes.h"
 #include "server/generation_task.h"
 #include "server/json_log.h"
 #include "server/metrics.h"
@@ -28,6 +29,7 @@ struct ServiceOptions {
   double request_timeout = 600;  ///< seconds from a request's arrival to its answer's end; 0: none
   int max_queue = 1024;          ///< choices that may wait; as the engine has it
   bool log_prompts = false;
+  std::optional<Pooling> pooling;  ///< of embeddings that name none; as the model's files say when absent
 };
 
 /// The API of one model, over any HTTP server: routes, access, and the requests under way. It answers from
@@ -58,6 +60,7 @@ class Service : public HttpHandler {
   HttpResponse answer_post(const HttpRequest& request) const;
   HttpResponse health() const;
   HttpResponse models(const std::string& path) const;
+  ServedModel served_model() const;
   void generate(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   GenerationJob make_job(const HttpRequest& request, const GenerationBody& body) const;
   std::vector<Request> make_requests(const GenerationBody& body, GenerationJob& job) const;

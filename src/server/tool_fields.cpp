@@ -1,21 +1,14 @@
 #include "server/tool_fields.h"
 
+#include "server/field_schemas.h"
+
 namespace qwench::server {
+
+using namespace fields;
+
 namespace {
 
 constexpr int kLongestDescription = 1 << 16;
-
-Json described(Json schema, const char* description) {
-  schema["description"] = description;
-  return schema;
-}
-
-Json closed_object(Json properties, Json required) {
-  return {{"type", "object"},
-          {"properties", std::move(properties)},
-          {"required", std::move(required)},
-          {"additionalProperties", false}};
-}
 
 Json function_name() {
   return described({{"type", "string"}, {"minLength", 1}, {"maxLength", 64}},
@@ -25,7 +18,7 @@ Json function_name() {
 }  // namespace
 
 Json tools_field() {
-  Json function = closed_object(
+  Json function = object_of(
       {{"name", function_name()},
        {"description",
         described({{"type", {"string", "null"}}, {"maxLength", kLongestDescription}}, "For the model.")},
@@ -35,16 +28,16 @@ Json tools_field() {
         described({{"type", {"boolean", "null"}}},
                   "Not shown to the model. Calls that tool_choice demands keep to the schema in any case.")}},
       {"name"});
-  Json tool = closed_object({{"type", {{"enum", {"function"}}}}, {"function", std::move(function)}},
-                            {"type", "function"});
+  Json tool = object_of({{"type", {{"enum", {"function"}}}}, {"function", std::move(function)}},
+                        {"type", "function"});
   return described({{"type", {"array", "null"}}, {"maxItems", kMaxTools}, {"items", std::move(tool)}},
                    "Functions that the model may call: the chat template shows them to it.");
 }
 
 Json tool_choice_fields() {
-  Json named = closed_object({{"type", {{"enum", {"function"}}}},
-                              {"function", closed_object({{"name", function_name()}}, {"name"})}},
-                             {"type", "function"});
+  Json named = object_of(
+      {{"type", {{"enum", {"function"}}}}, {"function", object_of({{"name", function_name()}}, {"name"})}},
+      {"type", "function"});
   constexpr const char* kOld = "the older form of tools and tool_choice is not supported; use those";
   return {
       {"tool_choice",

@@ -4,7 +4,7 @@
 
 namespace qwench::server {
 
-inline constexpr int kMaxTools = 256;
+inline constexpr int kMaxTools = 1024;
 
 /// `tools`, as JSON Schema (see request_fields.h).
 Json tools_field();

@@ -49,7 +49,8 @@ ToolUse read_tool_use(const Json& body, const Json& tools) {
   ToolUse use;
   const Json* choice = given(body, "tool_choice");
   if (tools.is_null()) {
-    if (choice != nullptr && *choice != "none") refuse_field("tool_choice", "only with tools");
+    if (choice != nullptr && *choice != "none" && *choice != "auto")
+      refuse_field("tool_choice", "only with tools");
     return use;
   }
   if (const Json* parallel = given(body, "parallel_tool_calls")) use.parallel = parallel->get<bool>();

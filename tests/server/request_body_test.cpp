@@ -125,7 +125,7 @@ TEST(ChatBody, WhatIsWrongIsNamed) {
        "tools[0].function.schema", "not known"},
       {R"("tools": [{"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "f"}}])",
        "tools[1].function.name", "two tools"},
-      {R"("tool_choice": "auto")", "tool_choice", "only with tools"},
+      {R"("tool_choice": "required")", "tool_choice", "only with tools"},
       {R"("tool_choice": "any")", "tool_choice", "required"},
       {R"("tools": [{"type": "function", "function": {"name": "f"}}],
           "tool_choice": {"type": "function", "function": {"name": "g"}})",

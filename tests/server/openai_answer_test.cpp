@@ -1,4 +1,4 @@
-#include "server/answer.h"
+#include "server/openai_answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -102,8 +102,8 @@ std::vector<Json> events_of(const std::string& text) {
   return events;
 }
 
-TEST(Answer, WholeChatHasOpenAisShape) {
-  Answer answer(head(true, false), {two_choices()});
+TEST(OpenAiAnswer, WholeChatHasOpenAisShape) {
+  OpenAiAnswer answer(head(true, false), {two_choices()});
   EXPECT_EQ(answer.take(0, delta(0, "<think>hm</think>")), "");
   answer.take(1, delta(1, "B", FinishReason::length));
   answer.take(0, delta(0, "A", FinishReason::stop));
@@ -119,8 +119,8 @@ TEST(Answer, WholeChatHasOpenAisShape) {
   EXPECT_EQ(whole["timings"]["cache_n"], 8);
 }
 
-TEST(Answer, StreamedChatJoinsToTheWhole) {
-  Answer answer(head(true, true, true), {two_choices()});
+TEST(OpenAiAnswer, StreamedChatJoinsToTheWhole) {
+  OpenAiAnswer answer(head(true, true, true), {two_choices()});
   std::string text = answer.first_events();
   text += answer.take(0, delta(0, "<think>\nh"));
   text += answer.take(0, delta(0, "m\n</think>\n\nA"));
@@ -154,8 +154,8 @@ TEST(Answer, StreamedChatJoinsToTheWhole) {
   EXPECT_TRUE(events[events.size() - 3].contains("timings"));
 }
 
-TEST(Answer, UsageComesInAStreamOnlyWhenAskedFor) {
-  Answer answer(head(true, true), {PromptChoices{}});
+TEST(OpenAiAnswer, UsageComesInAStreamOnlyWhenAskedFor) {
+  OpenAiAnswer answer(head(true, true), {PromptChoices{}});
   std::string text = answer.first_events();
   text += answer.take(0, delta(0, "A", FinishReason::stop));
   text += answer.last_events(totals());
@@ -164,10 +164,10 @@ TEST(Answer, UsageComesInAStreamOnlyWhenAskedFor) {
   }
 }
 
-TEST(Answer, EchoBeginsEveryChoice) {
+TEST(OpenAiAnswer, EchoBeginsEveryChoice) {
   PromptChoices prompt = two_choices();
   prompt.echo = "Once ";
-  Answer answer(head(false, false), {prompt});
+  OpenAiAnswer answer(head(false, false), {prompt});
   answer.take(0, delta(0, "a", FinishReason::stop));
   answer.take(1, delta(1, "b", FinishReason::stop));
   const Json whole = answer.whole(totals());
@@ -185,7 +185,7 @@ AnswerHead with_tools(bool stream) {
 const char* const kCall = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
 
 TEST(Answer, CallsOfToolsHaveOpenAisShape) {
-  Answer answer(with_tools(false), {two_choices()});
+  OpenAiAnswer answer(with_tools(false), {two_choices()});
   answer.take(0, delta(0, "<think>" + std::string(kCall) + "</think>\n\nWell.\n"));
   answer.take(0, delta(0, std::string(kCall) + "\n" + kCall, FinishReason::stop));
   answer.take(1, delta(1, std::string(kCall).substr(0, std::string(kCall).find('1')), FinishReason::length));
@@ -212,7 +212,7 @@ TEST(Answer, CallsOfToolsHaveOpenAisShape) {
 }
 
 TEST(Answer, StreamedCallsBeginWithTheirIdAndNameAndGoOnWithArguments) {
-  Answer answer(with_tools(true), {PromptChoices{}});
+  OpenAiAnswer answer(with_tools(true), {PromptChoices{}});
   const std::string text = "Well.\n" + std::string(kCall);
   std::string stream = answer.first_events();
   for (size_t at = 0; at < text.size(); at += 3)
@@ -252,7 +252,7 @@ TEST(Answer, StreamedCallsBeginWithTheirIdAndNameAndGoOnWithArguments) {
 }
 
 TEST(Answer, WithoutToolsTheTagsAreText) {
-  Answer answer(head(true, false), {PromptChoices{}});
+  OpenAiAnswer answer(head(true, false), {PromptChoices{}});
   answer.take(0, delta(0, kCall, FinishReason::stop));
   const Json choice = answer.whole(totals())["choices"][0];
   EXPECT_EQ(choice["message"]["content"], kCall);

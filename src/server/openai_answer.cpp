@@ -1,9 +1,8 @@
-#include "server/answer.h"
+#include "server/openai_answer.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "server/api_error.h"
 #include "server/logprobs_json.h"
 #include "server/request_id.h"
 #include "server/version.h"
@@ -35,7 +34,8 @@ Json timings_json(const AnswerTotals& totals) {
 
 }  // namespace
 
-Answer::Answer(AnswerHead head, const std::vector<PromptChoices>& prompts) : head_(std::move(head)) {
+OpenAiAnswer::OpenAiAnswer(AnswerHead head, const std::vector<PromptChoices>& prompts)
+    : head_(std::move(head)) {
   for (const PromptChoices& prompt : prompts) {
     for (int i = 0; i < prompt.count; ++i) {
       choices_.push_back({ChoiceText(head_.chat, prompt.opens_reasoning, head_.tools)});
@@ -45,16 +45,18 @@ Answer::Answer(AnswerHead head, const std::vector<PromptChoices>& prompts) : hea
   unfinished_ = static_cast<int>(choices_.size());
 }
 
-void Answer::take_prompt_logprobs(const PromptChoices& prompt, const std::vector<TokenLogprob>& logprobs) {
+void OpenAiAnswer::take_result(const PromptChoices& prompt, int index, const Result& result) {
+  if (index != 0 || prompt.echo_ids.empty() || !head_.include_logprobs) return;
   for (int i = 0; i < prompt.count; ++i) {
     Choice& choice = choices_[static_cast<size_t>(prompt.first_choice) + static_cast<size_t>(i)];
     const std::optional<TokenId> first =
         prompt.echo_ids.empty() ? std::nullopt : std::optional(prompt.echo_ids.front());
-    choice.echo_logprobs = completion_logprobs(logprobs, first, *head_.tokenizer, choice.text_offset);
+    choice.echo_logprobs =
+        completion_logprobs(result.prompt_logprobs, first, *head_.tokenizer, choice.text_offset);
   }
 }
 
-std::string Answer::take(int index, const StreamDelta& delta) {
+std::string OpenAiAnswer::take(int index, const StreamDelta& delta) {
   Choice& choice = choices_[static_cast<size_t>(index)];
   ChoicePart part = choice.text.push(delta.text);
   if (choice.text.in_reasoning()) reasoning_tokens_ += static_cast<int>(delta.ids.size());
@@ -100,7 +102,7 @@ std::string Answer::take(int index, const StreamDelta& delta) {
   return events;
 }
 
-Json Answer::chunk(Json choices) const {
+Json OpenAiAnswer::chunk(Json choices) const {
   Json chunk{{"id", head_.id},
              {"object", head_.chat ? "chat.completion.chunk" : "text_completion"},
              {"created", head_.created},
@@ -111,7 +113,7 @@ Json Answer::chunk(Json choices) const {
   return chunk;
 }
 
-void Answer::join(Choice& choice, ChoicePart part, const Json& logprobs) const {
+void OpenAiAnswer::join(Choice& choice, ChoicePart part, const Json& logprobs) const {
   choice.reasoning += part.reasoning;
   for (ToolTextPart& piece : part.answer) {
     switch (piece.kind) {
@@ -130,7 +132,7 @@ void Answer::join(Choice& choice, ChoicePart part, const Json& logprobs) const {
 }
 
 /// One event for each piece: clients expect a call's beginning and its arguments one after the other.
-std::string Answer::choice_events(int index, const ChoicePart& part, Json logprobs) const {
+std::string OpenAiAnswer::choice_events(int index, const ChoicePart& part, Json logprobs) const {
   std::string events;
   const auto add = [&](const char* field, Json value) {
     Json choice{{"index", index}};
@@ -161,7 +163,7 @@ std::string Answer::choice_events(int index, const ChoicePart& part, Json logpro
   return events;
 }
 
-Json Answer::finish_chunk(int index, const Choice& finished) const {
+Json OpenAiAnswer::finish_chunk(int index, const Choice& finished) const {
   Json choice{{"index", index}};
   if (head_.chat) {
     choice["delta"] = Json::object();
@@ -173,7 +175,7 @@ Json Answer::finish_chunk(int index, const Choice& finished) const {
   return chunk(Json::array({std::move(choice)}));
 }
 
-std::string Answer::first_events() {
+std::string OpenAiAnswer::first_events() {
   if (!head_.chat) return {};
   std::string events;
   for (size_t i = 0; i < choices_.size(); ++i) {
@@ -186,7 +188,7 @@ std::string Answer::first_events() {
   return events;
 }
 
-std::string Answer::last_events(const AnswerTotals& totals) {
+std::string OpenAiAnswer::last_events(const AnswerTotals& totals) {
   last_finish_["timings"] = timings_json(totals);
   std::string events = event(last_finish_);
   if (head_.include_usage) {
@@ -197,9 +199,11 @@ std::string Answer::last_events(const AnswerTotals& totals) {
   return events + "data: [DONE]\n\n";
 }
 
-std::string Answer::error_events(const Json& error) { return event(error) + "data: [DONE]\n\n"; }
+std::string OpenAiAnswer::error_events(const ApiError& error) const {
+  return event(error.to_json()) + "data: [DONE]\n\n";
+}
 
-Json Answer::usage_json(const AnswerTotals& totals) const {
+Json OpenAiAnswer::usage_json(const AnswerTotals& totals) const {
   const Usage& usage = totals.usage;
   Json json{{"prompt_tokens", usage.prompt_tokens},
             {"completion_tokens", usage.completion_tokens},
@@ -209,7 +213,7 @@ Json Answer::usage_json(const AnswerTotals& totals) const {
   return json;
 }
 
-Json Answer::whole(const AnswerTotals& totals) const {
+Json OpenAiAnswer::whole(const AnswerTotals& totals) {
   Json choices = Json::array();
   for (size_t i = 0; i < choices_.size(); ++i) {
     const Choice& from = choices_[i];
@@ -237,6 +241,10 @@ Json Answer::whole(const AnswerTotals& totals) const {
           {"choices", std::move(choices)},
           {"usage", usage_json(totals)},
           {"timings", timings_json(totals)}};
+}
+
+std::unique_ptr<AnswerFormat> make_openai_answer(AnswerHead head, const std::vector<PromptChoices>& prompts) {
+  return std::make_unique<OpenAiAnswer>(std::move(head), prompts);
 }
 
 }  // namespace qwench::server

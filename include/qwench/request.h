@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "qwench/constraint.h"
 #include "qwench/sampling.h"
 
 namespace qwench {
@@ -24,6 +25,9 @@ struct Request {
   std::optional<int> prompt_logprobs;
   bool skip_special_tokens = true;  ///< special tokens leave no text
   bool include_stop = false;        ///< the stop string that ends the text is part of it
+  /// What the text must be: any text when absent. It goes before min_tokens and ignore_eos; stop strings and
+  /// max_tokens may still cut it short.
+  std::optional<Constraint> constraint;
   /// Completions of the prompt, 1 to kMaxCompletions, which share its part of the KV cache. Completion i
   /// draws as a request for one completion with the seed `seed + i` does.
   int n = 1;

@@ -14,7 +14,8 @@ constexpr char32_t kLastCode = 0x10FFFF;
 
 void add_scalars(char32_t first, char32_t last, std::vector<CodeRange>& out) {
   last = std::min(last, kLastCode);
-  if (first < kFirstSurrogate && first <= last) out.push_back({first, std::min<char32_t>(last, kFirstSurrogate - 1)});
+  if (first < kFirstSurrogate && first <= last)
+    out.push_back({first, std::min<char32_t>(last, kFirstSurrogate - 1)});
   const char32_t above = std::max<char32_t>(first, kLastSurrogate + 1);
   if (above <= last) out.push_back({above, last});
 }

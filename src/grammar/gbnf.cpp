@@ -33,7 +33,8 @@ class GbnfParser {
     const auto root = rules_.find("root");
     if (root == rules_.end()) builder_.fail("it has no rule \"root\", with which a text begins");
     for (const auto& [name, rule] : rules_) {
-      if (!builder_.defined(rule)) builder_.fail(fmt::format("the rule \"{}\" is used but not defined", name));
+      if (!builder_.defined(rule))
+        builder_.fail(fmt::format("the rule \"{}\" is used but not defined", name));
     }
     return builder_.build(root->second);
   }
@@ -88,9 +89,9 @@ class GbnfParser {
     skip_blank(true);
     builder_.define(rule, parse_alternatives(false));
     if (at_ < text_.size() && peek() != '\n' && peek() != '\r') {
-      fail(fmt::format("found '{}', which is not expected here",
-                       to_valid_utf8(text_.substr(at_, static_cast<size_t>(
-                                                            decode_utf8(text_.substr(at_)).length)))));
+      fail(fmt::format(
+          "found '{}', which is not expected here",
+          to_valid_utf8(text_.substr(at_, static_cast<size_t>(decode_utf8(text_.substr(at_)).length)))));
     }
     skip_blank(true);
   }
@@ -206,7 +207,9 @@ class GbnfParser {
         return static_cast<char32_t>(c);
       default:
         --at_;
-        fail("an escape is not known; there are \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\xHH \\uHHHH \\UHHHHHHHH");
+        fail(
+            "an escape is not known; there are \\n \\r \\t \\\\ \\\" \\[ \\] \\- \\^ \\xHH \\uHHHH "
+            "\\UHHHHHHHH");
     }
   }
 

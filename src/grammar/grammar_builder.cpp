@@ -268,9 +268,10 @@ class GrammarLowering {
 std::shared_ptr<const Grammar> GrammarBuilder::build(RuleId root) {
   Grammar grammar = GrammarLowering(*this).lower(root);
   if (const auto rule = find_left_recursion(grammar)) {
-    fail(fmt::format("the rule \"{}\" is left-recursive: it can begin with itself before anything is taken; "
-                     "write repetitions with * or +, or put the recursion last",
-                     rules_[*rule].name));
+    fail(
+        fmt::format("the rule \"{}\" is left-recursive: it can begin with itself before anything is taken; "
+                    "write repetitions with * or +, or put the recursion last",
+                    rules_[*rule].name));
   }
   find_depths(grammar);
   const uint32_t depth = grammar.nodes[grammar.rules[root].start].depth;

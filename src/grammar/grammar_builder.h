@@ -63,7 +63,7 @@ class GrammarBuilder {
     bool may_be_empty = true;  // conservative: calls may
     int32_t least = 0;
     int32_t most = 0;
-    uint32_t what = 0;         // rule, or index of texts_, sets_
+    uint32_t what = 0;  // rule, or index of texts_, sets_
     std::vector<Expr> parts{};
   };
   struct NamedRule {

@@ -52,8 +52,8 @@ std::optional<uint32_t> find_left_recursion(const Grammar& grammar) {
   for (uint32_t rule = 0; rule < count; ++rule) {
     todo.push_back(rule);
     // Every call counts: what is behind one may become reachable.
-    const uint32_t end = rule + 1 < count ? grammar.rules[rule + 1].start
-                                          : static_cast<uint32_t>(grammar.nodes.size());
+    const uint32_t end =
+        rule + 1 < count ? grammar.rules[rule + 1].start : static_cast<uint32_t>(grammar.nodes.size());
     for (uint32_t node = grammar.rules[rule].start; node < end; ++node) {
       for (const Grammar::Edge& edge : edges_of(grammar, node)) {
         if (edge.kind == EdgeKind::call && (callers[edge.what].empty() || callers[edge.what].back() != rule))

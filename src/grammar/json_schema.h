@@ -10,10 +10,10 @@
 
 namespace qwench {
 
-/// The JSON texts that are valid under a schema (JSON Schema, draft 2020-12, the subset of docs/structured.md),
-/// spaced as JsonText does it, properties in the order of "properties". Every text of the language is valid;
-/// not every valid one is of the language. Throws Error (invalid_argument) that names the keyword and the
-/// place of what is not supported and would change which texts are valid.
+/// The JSON texts that are valid under a schema (JSON Schema, draft 2020-12, the subset of
+/// docs/structured.md), spaced as JsonText does it, properties in the order of "properties". Every text of
+/// the language is valid; not every valid one is of the language. Throws Error (invalid_argument) that names
+/// the keyword and the place of what is not supported and would change which texts are valid.
 std::shared_ptr<const Grammar> compile_json_schema(std::string_view schema);
 std::shared_ptr<const Grammar> compile_json_schema(const Json& schema);
 /// Any JSON object.

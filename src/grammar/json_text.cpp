@@ -95,9 +95,16 @@ JsonText::Expr JsonText::make_any_char() {
        builder_.sequence({d, set({{'0', '7'}}), hexes(2)})});
   const Expr pair = builder_.sequence({d, set({{'8', '9'}, {'a', 'b'}, {'A', 'B'}}), hexes(2),
                                        builder_.literal("\\u"), d, set({{'c', 'f'}, {'C', 'F'}}), hexes(2)});
-  const Expr escape = builder_.either(
-      {set({{'"', '"'}, {'\\', '\\'}, {'/', '/'}, {'b', 'b'}, {'f', 'f'}, {'n', 'n'}, {'r', 'r'}, {'t', 't'}}),
-       builder_.sequence({builder_.literal("u"), builder_.either({no_surrogate, pair})})});
+  const Expr escape =
+      builder_.either({set({{'"', '"'},
+                            {'\\', '\\'},
+                            {'/', '/'},
+                            {'b', 'b'},
+                            {'f', 'f'},
+                            {'n', 'n'},
+                            {'r', 'r'},
+                            {'t', 't'}}),
+                       builder_.sequence({builder_.literal("u"), builder_.either({no_surrogate, pair})})});
   return builder_.either(
       {builder_.chars(plain_chars()), builder_.sequence({builder_.literal("\\"), escape})});
 }
@@ -109,10 +116,9 @@ JsonText::Expr JsonText::make_string() {
 
 JsonText::Expr JsonText::integer() {
   const Expr digit = builder_.chars(CodeRanges({{'0', '9'}}));
-  return builder_.either(
-      {builder_.literal("0"),
-       builder_.sequence({builder_.optional(builder_.literal("-")),
-                          builder_.chars(CodeRanges({{'1', '9'}})), builder_.repeat(digit, 0, 17)})});
+  return builder_.either({builder_.literal("0"), builder_.sequence({builder_.optional(builder_.literal("-")),
+                                                                    builder_.chars(CodeRanges({{'1', '9'}})),
+                                                                    builder_.repeat(digit, 0, 17)})});
 }
 
 JsonText::Expr JsonText::number() {
@@ -121,9 +127,10 @@ JsonText::Expr JsonText::number() {
       {builder_.literal("0"),
        builder_.sequence({builder_.chars(CodeRanges({{'1', '9'}})), builder_.repeat(digit, 0, 17)})});
   const Expr fraction = builder_.sequence({builder_.literal("."), builder_.repeat(digit, 1, 17)});
-  const Expr exponent = builder_.sequence({builder_.chars(CodeRanges({{'e', 'e'}, {'E', 'E'}})),
-                                           builder_.optional(builder_.chars(CodeRanges({{'+', '+'}, {'-', '-'}}))),
-                                           builder_.repeat(digit, 1, 2)});
+  const Expr exponent =
+      builder_.sequence({builder_.chars(CodeRanges({{'e', 'e'}, {'E', 'E'}})),
+                         builder_.optional(builder_.chars(CodeRanges({{'+', '+'}, {'-', '-'}}))),
+                         builder_.repeat(digit, 1, 2)});
   return builder_.sequence({builder_.optional(builder_.literal("-")), whole, builder_.optional(fraction),
                             builder_.optional(exponent)});
 }
@@ -136,8 +143,7 @@ JsonText::Expr JsonText::make_value() {
 JsonText::Expr JsonText::make_array() {
   const Expr more = builder_.sequence({comma(), value()});
   const Expr items = builder_.sequence({value(), builder_.repeat(more, 0, kUnbounded), space()});
-  return builder_.sequence(
-      {builder_.literal("["), space(), builder_.optional(items), builder_.literal("]")});
+  return builder_.sequence({builder_.literal("["), space(), builder_.optional(items), builder_.literal("]")});
 }
 
 JsonText::Expr JsonText::make_object() {
@@ -205,8 +211,7 @@ JsonText::Expr JsonText::other_than(const std::vector<std::u32string>& names, si
     taken = taken.united(one);
     ways.push_back(builder_.sequence({encode(one), builder_.rule("JSON key", other_than(alike, at + 1))}));
   }
-  ways.push_back(
-      builder_.sequence({encode(CodeRanges::all().without(taken)), other_than({}, at + 1)}));
+  ways.push_back(builder_.sequence({encode(CodeRanges::all().without(taken)), other_than({}, at + 1)}));
   return builder_.either(std::move(ways));
 }
 

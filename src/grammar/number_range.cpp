@@ -32,8 +32,7 @@ class Magnitudes {
     std::vector<Expr> lengths;
     for (length_ = shortest; length_ <= longest; ++length_) {
       const size_t digits = integer_ ? 0 : kDoubleDigits - std::min(kDoubleDigits, length_);
-      const size_t of_bounds =
-          std::max(low_.value.fraction.size(), high_ ? high_->value.fraction.size() : 0);
+      const size_t of_bounds = std::max(low_.value.fraction.size(), high_ ? high_->value.fraction.size() : 0);
       most_fraction_ = integer_ ? 0 : std::max(digits, of_bounds);
       const bool tight_high = high_ && length_ == high_->value.whole.size();
       lengths.push_back(whole({length_, 0, length_ == shortest, tight_high, 0}));
@@ -54,21 +53,20 @@ class Magnitudes {
   };
 
   Expr digits(char first, char last) {
-    return builder_.chars(
-        CodeRanges({{static_cast<char32_t>(first), static_cast<char32_t>(last)}}));
+    return builder_.chars(CodeRanges({{static_cast<char32_t>(first), static_cast<char32_t>(last)}}));
   }
 
   /// Each digit that may come next with what follows it; neighbours that are followed by the same together.
   template <typename Follow>
-  void for_digits(char first, char last, std::optional<char> low, std::optional<char> high,
-                  Follow&& follow) {
+  void for_digits(char first, char last, std::optional<char> low, std::optional<char> high, Follow&& follow) {
     if (low) first = std::max(first, *low);
     if (high) last = std::min(last, *high);
     for (char digit = first; digit <= last;) {
       const bool is_low = low && digit == *low;
       const bool is_high = high && digit == *high;
       char end = digit;
-      if (multiple_of_ == 1 && !is_low && !is_high) end = high && last == *high ? static_cast<char>(last - 1) : last;
+      if (multiple_of_ == 1 && !is_low && !is_high)
+        end = high && last == *high ? static_cast<char>(last - 1) : last;
       follow(digit, end, is_low, is_high);
       digit = static_cast<char>(end + 1);
     }
@@ -85,14 +83,13 @@ class Magnitudes {
       return tight ? std::optional<char>(value.whole[place.at]) : std::nullopt;
     };
     const char first = place.at == 0 && place.length > 1 ? '1' : '0';
-    for_digits(first, '9', bound(place.low, low_.value),
-               place.high ? bound(true, high_->value) : std::nullopt,
-               [&](char digit, char end, bool low, bool high) {
-                 const int remainder =
-                     multiple_of_ == 1 ? 0 : (place.remainder * 10 + (digit - '0')) % multiple_of_;
-                 ways.push_back(builder_.sequence(
-                     {digits(digit, end), whole({place.length, place.at + 1, low, high, remainder})}));
-               });
+    for_digits(
+        first, '9', bound(place.low, low_.value), place.high ? bound(true, high_->value) : std::nullopt,
+        [&](char digit, char end, bool low, bool high) {
+          const int remainder = multiple_of_ == 1 ? 0 : (place.remainder * 10 + (digit - '0')) % multiple_of_;
+          ways.push_back(builder_.sequence(
+              {digits(digit, end), whole({place.length, place.at + 1, low, high, remainder})}));
+        });
     builder_.define(rule, builder_.either(std::move(ways)));
     return builder_.ref(rule);
   }
@@ -113,8 +110,7 @@ class Magnitudes {
   }
 
   Expr fraction(size_t at, bool low, bool high) {
-    if (!low && !high)
-      return builder_.repeat(digits('0', '9'), 1, static_cast<int>(most_fraction_ - at));
+    if (!low && !high) return builder_.repeat(digits('0', '9'), 1, static_cast<int>(most_fraction_ - at));
     const auto digit_of = [&](const Decimal& value) {
       return at < value.fraction.size() ? value.fraction[at] : '0';
     };
@@ -125,8 +121,7 @@ class Magnitudes {
                  std::vector<Expr> rest;
                  if (may_end(next_low, next_high, at + 1)) rest.push_back(builder_.empty());
                  if (at + 1 < most_fraction_) rest.push_back(fraction(at + 1, next_low, next_high));
-                 ways.push_back(
-                     builder_.sequence({digits(digit, end), builder_.either(std::move(rest))}));
+                 ways.push_back(builder_.sequence({digits(digit, end), builder_.either(std::move(rest))}));
                });
     return builder_.either(std::move(ways));
   }

@@ -28,12 +28,11 @@ RegexClass with_ascii(std::vector<CodeRange> ascii, const CodeRanges& others) {
 }  // namespace
 
 const RegexClass& regex_class(char name) {
-  static const RegexClass digits = with_ascii({{'0', '9'}}, scan([](char32_t code) {
-                                                const uint16_t category =
-                                                    unicode::property_table()[code] & unicode::kCategoryMask;
-                                                return category == unicode::Nd || category == unicode::No ||
-                                                       category == unicode::Nl;
-                                              }));
+  static const RegexClass digits =
+      with_ascii({{'0', '9'}}, scan([](char32_t code) {
+                   const uint16_t category = unicode::property_table()[code] & unicode::kCategoryMask;
+                   return category == unicode::Nd || category == unicode::No || category == unicode::Nl;
+                 }));
   // Dialects differ on marks, numbers and connectors: all that any of them counts.
   static const RegexClass word =
       with_ascii({{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}, scan([](char32_t code) {
@@ -43,12 +42,11 @@ const RegexClass& regex_class(char name) {
                    return (properties & (unicode::kWord | unicode::kNumeric)) != 0 ||
                           category <= unicode::No || category == unicode::Pc || category == unicode::Cn;
                  }));
-  static const RegexClass space =
-      with_ascii({{' ', ' '}, {'\t', '\r'}}, scan([](char32_t code) {
-                   return (unicode::property_table()[code] & unicode::kWhiteSpace) != 0 ||
-                          (code >= 0x1C && code <= 0x1F) || code == 0xFEFF || code == 0x180E ||
-                          code == 0x200B;
-                 }));
+  static const RegexClass space = with_ascii(
+      {{' ', ' '}, {'\t', '\r'}}, scan([](char32_t code) {
+        return (unicode::property_table()[code] & unicode::kWhiteSpace) != 0 ||
+               (code >= 0x1C && code <= 0x1F) || code == 0xFEFF || code == 0x180E || code == 0x200B;
+      }));
   return name == 'd' ? digits : name == 'w' ? word : space;
 }
 

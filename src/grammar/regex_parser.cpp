@@ -136,8 +136,8 @@ class RegexParser {
       return std::nullopt;
     }
     if (!least) fail("dialects differ on {,n}; write {0,n}");
-    if (most && *most < *least) fail(fmt::format("the repetition {{{},{}}} ends below where it begins",
-                                                 *least, *most));
+    if (most && *most < *least)
+      fail(fmt::format("the repetition {{{},{}}} ends below where it begins", *least, *most));
     return Count{*least, most.value_or(GrammarBuilder::kUnbounded)};
   }
 

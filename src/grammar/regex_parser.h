@@ -22,11 +22,11 @@ struct RegexBranch {
 };
 
 /// The syntax that Python's, JavaScript's and PCRE's regular expressions have in common: literals, `.`,
-/// classes, \d \w \s and their complements, escapes (\n \xHH \uHHHH \u{H}), groups, |, * + ? {m,n} and their lazy
-/// forms, ^ and $ at the ends of the pattern's alternatives. Where the dialects differ in what a class holds,
-/// only what all agree on: \d, \w and \s are ASCII's, \D, \W and \S no character of Unicode's. Throws Error by
-/// builder.fail for what is malformed and what no automaton of this kind has: lookaround, back references,
-/// word boundaries, flags, possessive and atomic groups. `where` begins the sentence.
+/// classes, \d \w \s and their complements, escapes (\n \xHH \uHHHH \u{H}), groups, |, * + ? {m,n} and their
+/// lazy forms, ^ and $ at the ends of the pattern's alternatives. Where the dialects differ in what a class
+/// holds, only what all agree on: \d, \w and \s are ASCII's, \D, \W and \S no character of Unicode's. Throws
+/// Error by builder.fail for what is malformed and what no automaton of this kind has: lookaround, back
+/// references, word boundaries, flags, possessive and atomic groups. `where` begins the sentence.
 std::vector<RegexBranch> parse_regex(GrammarBuilder& builder, std::string_view pattern,
                                      const EncodeChars& encode, const std::string& where);
 

@@ -16,9 +16,21 @@ namespace {
 constexpr int kDeepestSchema = 200;
 
 constexpr std::array kUnsupported = {
-    "not",         "if",           "then",           "else",          "contains",
-    "minContains", "maxContains",  "patternProperties", "propertyNames", "dependentRequired",
-    "dependentSchemas", "dependencies", "unevaluatedItems", "$dynamicRef", "$recursiveRef",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "minContains",
+    "maxContains",
+    "patternProperties",
+    "propertyNames",
+    "dependentRequired",
+    "dependentSchemas",
+    "dependencies",
+    "unevaluatedItems",
+    "$dynamicRef",
+    "$recursiveRef",
     "additionalItems",
 };
 
@@ -143,8 +155,8 @@ GrammarBuilder::Expr SchemaCompiler::compile_branches(const Json& schema, const 
   const bool alone = !has_assertions(base);
   std::vector<Json> branches;
   for (size_t i = 0; i < list.size(); ++i)
-    branches.push_back(
-        alone ? list[i] : document_.merge(base, list[i], fmt::format("{}/{}/{}", path, keyword, i)));
+    branches.push_back(alone ? list[i]
+                             : document_.merge(base, list[i], fmt::format("{}/{}/{}", path, keyword, i)));
   if (std::string_view(keyword) == "oneOf") {
     for (size_t i = 0; i < branches.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
@@ -312,8 +324,8 @@ std::shared_ptr<const Grammar> compile_json_schema(std::string_view schema) {
   constexpr size_t kLargestSchema = size_t{1} << 18;
   constexpr int kDeepestText = 128;
   if (schema.size() > kLargestSchema) {
-    throw Error(ErrorKind::invalid_argument, fmt::format("the JSON schema: it has {} bytes, more than {}",
-                                                         schema.size(), kLargestSchema));
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("the JSON schema: it has {} bytes, more than {}", schema.size(), kLargestSchema));
   }
   try {
     return compile_json_schema(parse_json(schema, "the JSON schema", kDeepestText));

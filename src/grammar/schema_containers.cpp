@@ -26,8 +26,8 @@ std::vector<SchemaCompiler::Property> SchemaCompiler::properties_of(const Json& 
   std::vector<Property> properties;
   const auto add = [&](const std::string& name, const Json& value, bool is_required) {
     const std::string place = fmt::format("{}/properties/{}", path, name);
-    const Expr member = builder_.sequence(
-        {json_.quoted(name), json_.member(), builder_.rule(place, compile(value, place))});
+    const Expr member =
+        builder_.sequence({json_.quoted(name), json_.member(), builder_.rule(place, compile(value, place))});
     properties.push_back({name, member, is_required});
   };
   if (schema.contains("properties")) {
@@ -70,8 +70,8 @@ GrammarBuilder::Expr SchemaCompiler::members_in_order(const std::vector<Property
   if (first_required == count) {
     if (others) {
       const int rest = most_others == kUnbounded ? kUnbounded : most_others - 1;
-      ways.push_back(builder_.sequence(
-          {*others, builder_.repeat(builder_.sequence({comma, *others}), 0, rest)}));
+      ways.push_back(
+          builder_.sequence({*others, builder_.repeat(builder_.sequence({comma, *others}), 0, rest)}));
     }
     if (ways.empty()) return builder_.empty();
     return builder_.optional(builder_.sequence({builder_.either(std::move(ways)), json_.space()}));
@@ -127,8 +127,8 @@ GrammarBuilder::Expr SchemaCompiler::compile_object(const Json& schema, const st
   Expr members = members_in_order(properties, other, most_others);
   if (one_of_others) {
     const int rest = most_others == kUnbounded ? kUnbounded : most_others - 1;
-    members = builder_.sequence({*other, builder_.repeat(builder_.sequence({json_.comma(), *other}), 0, rest),
-                                 json_.space()});
+    members = builder_.sequence(
+        {*other, builder_.repeat(builder_.sequence({json_.comma(), *other}), 0, rest), json_.space()});
   }
   return builder_.sequence({builder_.literal("{"), json_.space(), members, builder_.literal("}")});
 }

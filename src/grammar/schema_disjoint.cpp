@@ -84,7 +84,8 @@ bool are_disjoint(const SchemaDocument& document, const Json& first, const Json&
   if (common.contains("number"))
     return ranges_are_apart(a, b, "minimum", "maximum") || ranges_are_apart(b, a, "minimum", "maximum");
   if (common.contains("string"))
-    return ranges_are_apart(a, b, "minLength", "maxLength") || ranges_are_apart(b, a, "minLength", "maxLength");
+    return ranges_are_apart(a, b, "minLength", "maxLength") ||
+           ranges_are_apart(b, a, "minLength", "maxLength");
   if (common.contains("array"))
     return ranges_are_apart(a, b, "minItems", "maxItems") || ranges_are_apart(b, a, "minItems", "maxItems");
   if (!common.contains("object")) return false;

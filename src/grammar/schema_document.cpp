@@ -72,11 +72,29 @@ bool is_one_of(const std::string& name, const std::array<const char*, N>& names)
 }  // namespace
 
 bool is_annotation(const std::string& keyword) {
-  static const std::set<std::string> annotations = {
-      "title",    "description", "default",  "examples", "example",    "$schema",         "$id",
-      "id",       "$comment",    "$anchor",  "$defs",    "definitions", "deprecated",     "readOnly",
-      "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "$vocabulary", "nullable",
-      "discriminator", "xml", "externalDocs"};
+  static const std::set<std::string> annotations = {"title",
+                                                    "description",
+                                                    "default",
+                                                    "examples",
+                                                    "example",
+                                                    "$schema",
+                                                    "$id",
+                                                    "id",
+                                                    "$comment",
+                                                    "$anchor",
+                                                    "$defs",
+                                                    "definitions",
+                                                    "deprecated",
+                                                    "readOnly",
+                                                    "writeOnly",
+                                                    "contentEncoding",
+                                                    "contentMediaType",
+                                                    "contentSchema",
+                                                    "$vocabulary",
+                                                    "nullable",
+                                                    "discriminator",
+                                                    "xml",
+                                                    "externalDocs"};
   return annotations.contains(keyword) || keyword.starts_with("x-");
 }
 
@@ -93,11 +111,11 @@ std::set<std::string> types_of(const Json& schema) {
   if (!schema.is_object()) return all;
   if (schema.contains("type")) return declared_types(schema["type"]);
   constexpr std::array<std::pair<const char*, const char*>, 19> kSpeakOf = {{
-      {"properties", "object"},    {"required", "object"},      {"additionalProperties", "object"},
-      {"minProperties", "object"}, {"maxProperties", "object"}, {"unevaluatedProperties", "object"},
-      {"items", "array"},          {"prefixItems", "array"},    {"minItems", "array"},
-      {"maxItems", "array"},       {"minLength", "string"},     {"maxLength", "string"},
-      {"pattern", "string"},       {"format", "string"},        {"minimum", "number"},
+      {"properties", "object"},    {"required", "object"},         {"additionalProperties", "object"},
+      {"minProperties", "object"}, {"maxProperties", "object"},    {"unevaluatedProperties", "object"},
+      {"items", "array"},          {"prefixItems", "array"},       {"minItems", "array"},
+      {"maxItems", "array"},       {"minLength", "string"},        {"maxLength", "string"},
+      {"pattern", "string"},       {"format", "string"},           {"minimum", "number"},
       {"maximum", "number"},       {"exclusiveMinimum", "number"}, {"exclusiveMaximum", "number"},
       {"multipleOf", "number"},
   }};
@@ -168,7 +186,8 @@ Json SchemaDocument::flatten(const Json& schema, const std::string& path, int de
     if (!schema["allOf"].is_array()) fail(path, "allOf: expected an array of schemas");
     size_t index = 0;
     for (const Json& part : schema["allOf"])
-      flat = merge(flat, flatten(part, fmt::format("{}/allOf/{}", path, index++), depth + 1), path, depth + 1);
+      flat =
+          merge(flat, flatten(part, fmt::format("{}/allOf/{}", path, index++), depth + 1), path, depth + 1);
   }
   return flat;
 }
@@ -240,8 +259,7 @@ void SchemaDocument::merge_objects(Json& into, const Json& b, const std::string&
       Json found = Json::object();
       if (!to.contains("properties") || !to["properties"].is_object()) return found;
       for (const auto& [name, schema] : to["properties"].items()) {
-        if (!from.contains(keyword) ||
-            (from.contains("properties") && from["properties"].contains(name)))
+        if (!from.contains(keyword) || (from.contains("properties") && from["properties"].contains(name)))
           continue;
         // What unevaluatedProperties of one side speaks of, the other has evaluated.
         if (std::string_view(keyword) == "additionalProperties")

@@ -27,9 +27,9 @@ StackPool::StackPool(std::shared_ptr<const Grammar> grammar,
   bind(find);
   tails_ = find_tails(grammar_);
   find_classes();
-  frames_.push_back({0, 0, 0});  // kRoot
+  frames_.push_back({0, 0, 0});              // kRoot
   frames_.push_back({0, 0, kUnknownDepth});  // kUnknown
-  intern({});                    // kDead
+  intern({});                                // kDead
 }
 
 void StackPool::bind(const std::function<std::optional<TokenId>(const std::string&)>& find) {
@@ -55,8 +55,8 @@ void StackPool::bind(const std::function<std::optional<TokenId>(const std::strin
           grammar_.edges.push_back(step);
         }
         if (last) break;
-        grammar_.nodes.push_back({static_cast<uint32_t>(grammar_.edges.size()), 1, next,
-                                  grammar_.nodes[edge.target].depth});
+        grammar_.nodes.push_back(
+            {static_cast<uint32_t>(grammar_.edges.size()), 1, next, grammar_.nodes[edge.target].depth});
       }
     }
   }

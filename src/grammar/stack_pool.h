@@ -91,7 +91,7 @@ class StackPool {
 
   Grammar grammar_;  // with its special tokens bound
   std::vector<bool> tails_;
-  bool shallow_ = true;  // no text needs more frames than are left above kUnknownDepth
+  bool shallow_ = true;     // no text needs more frames than are left above kUnknownDepth
   std::vector<bool> ends_;  // by node: of a rule
   uint8_t class_of_[256];
   size_t classes_ = 0;

@@ -10,7 +10,8 @@ namespace {
 // of the hundreds every fourth.
 constexpr const char* kDate =
     "((([1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-"
-    "((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8])))|"
+    "((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8])))"
+    "|"
     "([0-9]{2}(0[48]|[2468][048]|[13579][26])|(0[48]|[2468][048]|[13579][26])00)-02-29)";
 constexpr const char* kTime =
     "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])";
@@ -29,12 +30,12 @@ std::string duration() {
 std::string ipv6() {
   const std::string group = kGroup;
   std::string pattern = "(" + group + ":){7}" + group;
-  for (int before = 0; before <= 6; ++before) {
+  for (int before = 0; before <= 7; ++before) {
     const std::string head =
         before == 0 ? "" : "(" + group + ":){" + std::to_string(before - 1) + "}" + group;
-    const int after = 6 - before;
+    const int after = 7 - before;
     const std::string tail =
-        after == 0 ? group + "?" : "(" + group + "(:" + group + "){0," + std::to_string(after) + "})?";
+        after == 0 ? "" : "(" + group + "(:" + group + "){0," + std::to_string(after - 1) + "})?";
     pattern += "|" + head + "::" + tail;
   }
   return pattern;
@@ -50,8 +51,8 @@ const std::map<std::string, std::string, std::less<>>& patterns() {
         {"date-time", std::string(kDate) + "T" + kTime},
         {"duration", duration()},
         {"uuid", "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"},
-        {"email", "[a-zA-Z0-9_+-]{1,32}(\\.[a-zA-Z0-9_+-]{1,16}){0,2}@" + std::string(kLabel) + "(\\." + kLabel +
-                      "){1,3}"},
+        {"email", "[a-zA-Z0-9_+-]{1,32}(\\.[a-zA-Z0-9_+-]{1,16}){0,2}@" + std::string(kLabel) + "(\\." +
+                      kLabel + "){1,3}"},
         {"hostname", host},
         {"ipv4", byte + "(\\." + byte + "){3}"},
         {"ipv6", ipv6()},

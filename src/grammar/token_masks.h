@@ -11,23 +11,10 @@
 
 #include "grammar/grammar.h"
 #include "grammar/stack_pool.h"
+#include "grammar/token_mask.h"
 #include "grammar/token_trie.h"
 
 namespace qwench {
-
-/// Which ids may come next, a bit each.
-struct TokenMask {
-  std::vector<uint64_t> words;
-  bool any = false;
-
-  bool has(TokenId id) const {
-    return (words[static_cast<size_t>(id) / 64] >> (static_cast<size_t>(id) % 64) & 1) != 0;
-  }
-  void set(TokenId id) {
-    words[static_cast<size_t>(id) / 64] |= uint64_t{1} << (static_cast<size_t>(id) % 64);
-    any = true;
-  }
-};
 
 /// A grammar over a vocabulary: where a text stands, and the tokens that may come next. A mask is found by
 /// walking the vocabulary's trie; what depends on the innermost rule alone is walked once and kept, and only

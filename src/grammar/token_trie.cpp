@@ -13,8 +13,7 @@ TokenTrie::TokenTrie(std::vector<std::pair<std::string, TokenId>> tokens, int vo
     return token.first.empty() || token.first.size() > kLongestToken || token.second < 0 ||
            token.second >= vocabulary_size;
   });
-  std::sort(tokens.begin(), tokens.end(),
-            [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::sort(tokens.begin(), tokens.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   begins_.assign(static_cast<size_t>(vocabulary_size) + 1, 0);
   size_t at = 0;
   for (int id = 0; id < vocabulary_size; ++id) {
@@ -33,9 +32,8 @@ TokenTrie::TokenTrie(std::vector<std::pair<std::string, TokenId>> tokens, int vo
       nodes_[path.back()].next = static_cast<uint32_t>(nodes_.size());
   };
   for (const auto& [bytes, id] : tokens) {
-    const size_t common =
-        static_cast<size_t>(std::mismatch(last.begin(), last.end(), bytes.begin(), bytes.end()).first -
-                            last.begin());
+    const size_t common = static_cast<size_t>(
+        std::mismatch(last.begin(), last.end(), bytes.begin(), bytes.end()).first - last.begin());
     if (common == bytes.size()) {
       nodes_[path.back()].has_more = true;
       others_.emplace_back(path.back(), id);

@@ -17,9 +17,9 @@ class Tokenizer;
 class TokenTrie {
  public:
   struct Node {
-    uint32_t next;    ///< the node behind this one's subtree
-    TokenId token;    ///< that ends here; -1: none
-    uint16_t depth;   ///< bytes from the root, at least 1
+    uint32_t next;   ///< the node behind this one's subtree
+    TokenId token;   ///< that ends here; -1: none
+    uint16_t depth;  ///< bytes from the root, at least 1
     uint8_t byte;
     bool has_more;  ///< more tokens of the same bytes: see others()
   };

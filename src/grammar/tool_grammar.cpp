@@ -35,8 +35,7 @@ Expr text_without(GrammarBuilder& builder, const std::string& stop) {
       std::string seen = stop.substr(0, state) + c;
       while (!stop.starts_with(seen)) seen.erase(0, 1);
       if (seen.size() == stop.size()) continue;
-      ways.push_back(builder.sequence(
-          {builder.literal(std::string(1, c)), builder.ref(rules[seen.size()])}));
+      ways.push_back(builder.sequence({builder.literal(std::string(1, c)), builder.ref(rules[seen.size()])}));
     }
     builder.define(rules[state], builder.either(std::move(ways)));
   }
@@ -58,10 +57,10 @@ class ToolGrammar {
         throw Error(ErrorKind::invalid_argument, fmt::format("the tool \"{}\": {}", tool.name, error.what()));
       }
     }
-    const Expr call = builder_.rule(
-        "call", builder_.sequence({builder_.special("<tool_call>"), builder_.literal("\n"),
-                                   builder_.either(std::move(bodies)), builder_.literal("\n"),
-                                   builder_.special("</tool_call>")}));
+    const Expr call =
+        builder_.rule("call", builder_.sequence({builder_.special("<tool_call>"), builder_.literal("\n"),
+                                                 builder_.either(std::move(bodies)), builder_.literal("\n"),
+                                                 builder_.special("</tool_call>")}));
     Expr answer = call;
     if (parallel) {
       answer = builder_.sequence(
@@ -120,9 +119,10 @@ class ToolGrammar {
     for (const auto& [name, value] : parameters) {
       if (name.find_first_of("<>\n\r") != std::string::npos)
         document.fail("#", "a parameter's name holds a character that ends a name in the model's syntax");
-      const Expr parameter = builder_.sequence({builder_.literal("<parameter=" + name + ">\n"),
-                                                parameter_value(document, compiler, value, "#/properties/" + name),
-                                                builder_.literal("\n</parameter>\n")});
+      const Expr parameter =
+          builder_.sequence({builder_.literal("<parameter=" + name + ">\n"),
+                             parameter_value(document, compiler, value, "#/properties/" + name),
+                             builder_.literal("\n</parameter>\n")});
       const bool needed = std::find(required.begin(), required.end(), name) != required.end();
       parts.push_back(needed ? parameter : builder_.optional(parameter));
     }
@@ -135,9 +135,10 @@ class ToolGrammar {
     const bool has_values = flat.is_object() && (flat.contains("enum") || flat.contains("const"));
     if (has_values) {
       const Json values = flat.contains("enum") ? flat["enum"] : Json::array({flat["const"]});
-      const bool all_strings = values.is_array() && std::all_of(values.begin(), values.end(), [](const Json& v) {
-        return v.is_string() && v.get_ref<const std::string&>().find("</parameter>") == std::string::npos;
-      });
+      const bool all_strings =
+          values.is_array() && std::all_of(values.begin(), values.end(), [](const Json& v) {
+            return v.is_string() && v.get_ref<const std::string&>().find("</parameter>") == std::string::npos;
+          });
       if (!all_strings) return compiler.compile(schema, path);
       std::vector<Expr> ways;
       for (const Json& value : values) ways.push_back(builder_.literal(value.get<std::string>()));
@@ -146,7 +147,9 @@ class ToolGrammar {
     const bool text = flat.is_object() && flat.contains("type") && flat["type"] == "string" &&
                       !flat.contains("anyOf") && !flat.contains("oneOf");
     if (!text) return compiler.compile(schema, path);
-    const EncodeChars encode = [this](const CodeRanges& set) { return builder_.chars(set.without(CodeRanges::one(U'<'))); };
+    const EncodeChars encode = [this](const CodeRanges& set) {
+      return builder_.chars(set.without(CodeRanges::one(U'<')));
+    };
     if (const auto content = compiler.string_content(flat, encode, path)) return *content;
     return text_without(builder_, "</parameter>");
   }

@@ -20,8 +20,8 @@ struct ToolSignature {
 /// between two, where `parallel`. Where not `required`, an answer may also be any text that holds no call.
 /// "<tool_call>" and "</tool_call>" are the vocabulary's tokens of that text where it has them, else their
 /// bytes. Arguments that are strings hold, in Qwen3-Coder's syntax, no "</parameter>".
-/// Throws Error (invalid_argument): no tools, or a schema that compile_json_schema refuses; the sentence names
-/// the tool.
+/// Throws Error (invalid_argument): no tools, or a schema that compile_json_schema refuses; the sentence
+/// names the tool.
 std::shared_ptr<const Grammar> compile_tool_calls(ToolSyntax syntax, const std::vector<ToolSignature>& tools,
                                                   bool parallel, bool required);
 

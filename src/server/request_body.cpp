@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/constraint_fields.h"
 #include "engine/sampling_options.h"
 #include "server/api_error.h"
 #include "server/body_fields.h"
@@ -56,6 +57,7 @@ void read_settings(const Json& body, Request& settings) {
   for (const auto& [name, value] : body.items()) {
     if (name == "seed" || name == "max_tokens") continue;
     try {
+      if (read_constraint_field(name, value, settings.constraint)) continue;
       if (!read_sampling_field(name, value, settings.sampling)) read_stop_field(name, value, settings.stop);
     } catch (const Error& error) {
       throw ApiError(400, error.what(), name);

@@ -277,7 +277,15 @@ std::vector<Request> Service::make_requests(const GenerationBody& body, Generati
   if (body.chat) {
     const RenderedPrompt prompt = text.render(body.messages);
     log_prompt(job.request_id, prompt.text);
-    add(text.encode(prompt)).opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
+    PromptChoices& choices = add(text.encode(prompt));
+    choices.opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
+    if (auto& constraint = requests.back().constraint) {
+      constraint->reasoning =
+          choices.opens_reasoning
+              ? Constraint::Reasoning::open
+              : reasoning_before_constraint(prompt.text, text.templates->select(std::nullopt, false).source(),
+                                            body.messages.input.kwargs);
+    }
     return requests;
   }
   for (const TextPrompt& prompt : body.prompts) {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "qwench/constraint.h"
 #include "qwench/sampling.h"
 
 namespace qwench {
@@ -31,6 +32,9 @@ struct Request {
   std::optional<int> prompt_logprobs;
   bool skip_special_tokens = true;  ///< special tokens leave no text
   bool include_stop = false;        ///< the stop string that ends the text is part of it
+  /// What the text must be: any text when absent. It goes before min_tokens and ignore_eos; stop strings and
+  /// max_tokens may still cut it short.
+  std::optional<Constraint> constraint;
   /// A vector of the prompt is wanted in the place of an answer: Result::embedding. Nothing is drawn, so that
   /// sampling and stop have no effect, the prompt may fill the context, and n is 1. Mean pooling computes the
   /// whole prompt, whatever is cached.

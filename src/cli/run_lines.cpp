@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/answer.h"
 #include "cli/interrupt.h"
 #include "cli/jsonl.h"
 #include "cli/line_tools.h"
 #include "cli/run_options.h"
 #include "cli/statistics.h"
 #include "cli/terminal.h"
+#include "engine/constraint_fields.h"
 #include "engine/sampling_options.h"
 
 namespace qwench::cli {
@@ -26,6 +28,7 @@ std::string known_fields() {
   Json settings = to_json(SamplingParams{});
   add_to_json(StopParams{}, settings);
   for (const auto& [name, value] : settings.items()) names.push_back(name);
+  names.insert(names.end(), std::begin(kConstraintFields), std::end(kConstraintFields));
   std::sort(names.begin(), names.end());
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -46,6 +49,7 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
   request.stop = options.sampling.stop();
   request.logprobs = options.logprobs;
   bool chat_fields = false;
+  std::optional<Constraint> own;
   for (const auto& [name, value] : line.items()) {
     if (name == "prompt" || name == "ids") continue;
     if (name == "logprobs") {
@@ -53,6 +57,8 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
       if (!value.is_null()) request.logprobs = int_field(line, "logprobs", 0, 20);
     } else if (name == "skip_special") {
       request.skip_special_tokens = bool_field(line, "skip_special", true);
+    } else if (read_constraint_field(name, value, own)) {
+      continue;
     } else if (read_chat_field(name, value, chat)) {
       chat_fields = true;
     } else if (!read_sampling_field(name, value, sampling) && !read_stop_field(name, value, request.stop)) {
@@ -60,6 +66,7 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
                        known_fields()));
     }
   }
+  request.constraint = own ? std::move(own) : options.constraint;
   request.sampling = sampling.over(options.sampling.sampling());
 
   const bool prompt = find(line, "prompt") != nullptr;
@@ -72,7 +79,11 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
   } else if (messages) {
     request.ids = engine.encode_chat(chat, options.templates.name());
     read.tools = read_line_tools(engine, chat, options.templates.name(), request.ids);
+    if (read.tools && request.constraint) fail("\"tools\": what constrains the text leaves no room for calls");
     if (read.tools && flags_tool_tags_special(*engine.tokenizer())) request.skip_special_tokens = false;
+    if (request.constraint) {
+      request.constraint->reasoning = constraint_begins(engine, request.ids, chat, options.templates.name());
+    }
   } else {
     request.ids = ids_field(line, "ids");
   }

@@ -51,6 +51,7 @@ Generation::Generation(const Request& request, int index, const GenerationContex
       draft_(context.speculation) {
   check(request.stop);
   if (context.tokenizer) detokenizer_.emplace(context.tokenizer, request.skip_special_tokens);
+  if (request.constraint) constraint_.emplace(*request.constraint, *context.constraints);
   sequence_.index = index;
   sequence_.ids = request.ids;
   sequence_.prompt_length = static_cast<int>(request.ids.size());
@@ -131,10 +132,11 @@ void Generation::follow(const Generation& first) {
 
 std::string Generation::take_logits(std::span<float> logits, SamplerScratch& scratch) {
   try {
-    if (!request_.logprobs) return append(sampler_.sample(logits, scratch));
+    const TokenFilter filter = constraint_ ? constraint_->filter(stop_ids_) : TokenFilter{};
+    if (!request_.logprobs) return append(sampler_.sample(logits, scratch, filter));
     // Log-probabilities are those of the logits as the model gave them, which sampling overwrites.
     raw_logits_.assign(logits.begin(), logits.end());
-    const TokenId id = sampler_.sample(logits, scratch);
+    const TokenId id = sampler_.sample(logits, scratch, filter);
     result_.logprobs.push_back(
         token_logprob(raw_logits_, id, *request_.logprobs, context_.vocabulary->valid_ids));
     return append(id);
@@ -167,13 +169,14 @@ std::string Generation::append(TokenId id) {
     finish(FinishReason::stop);
     return {};
   }
+  if (constraint_) constraint_->accept(id);
   std::string text;
   if (detokenizer_) {
     text = stop_matcher_.push(detokenizer_->push(id), tokens >= request_.stop.min_tokens);
     if (stop_matcher_.stopped()) take_stop_string(text);
     *result_.text += text;
   }
-  if (stop_matcher_.stopped()) {
+  if (stop_matcher_.stopped() || (constraint_ && constraint_->ended())) {
     finish(FinishReason::stop);
   } else if (tokens >= max_tokens_) {
     finish(FinishReason::length);

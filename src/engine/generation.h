@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/constraints.h"
 #include "engine/embedding.h"
 #include "engine/ngram_draft.h"
 #include "engine/sampler.h"
@@ -26,6 +27,7 @@ struct GenerationContext {
   std::optional<int> max_new_tokens;  // of the model
   int context = 0;
   Speculation speculation;
+  std::shared_ptr<Constraints> constraints;  // null without a tokenizer
 };
 
 /// One completion from its first token to its Result: draws tokens, makes text of them, decides when it ends.
@@ -64,7 +66,8 @@ class Generation {
 
   /// The backend's argmax is all it needs of the logits.
   bool takes_argmax() const {
-    return !request_.logprobs && context_.vocabulary->excluded.empty() && sampler_.is_argmax();
+    return !request_.logprobs && !constraint_ && context_.vocabulary->excluded.empty() &&
+           sampler_.is_argmax();
   }
   /// The next token, from its logits [vocab] (overwritten) or by argmax; returns the text it releases. An
   /// argmax of -1 stands for logits that are not finite.
@@ -97,6 +100,7 @@ class Generation {
   std::optional<Detokenizer> detokenizer_;
   StopMatcher stop_matcher_;
   NgramDraft draft_;
+  std::optional<ConstraintState> constraint_;
   std::vector<TokenId> stop_ids_;  // ascending
   int max_tokens_;
   bool finished_ = false;

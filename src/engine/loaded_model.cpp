@@ -102,6 +102,8 @@ void LoadedModel::prepare_generation() {
     }
   }
   generation_.tokenizer = text_.tokenizer();
+  if (generation_.tokenizer)
+    generation_.constraints = std::make_shared<Constraints>(generation_.tokenizer, vocabulary->valid_ids);
   generation_.vocabulary = std::move(vocabulary);
   generation_.defaults = checkpoint_->generation().sampling;
   generation_.max_new_tokens = checkpoint_->generation().max_new_tokens;

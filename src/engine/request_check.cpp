@@ -52,6 +52,13 @@ void check_request(const Request& request, const ModelInfo& info, const Generati
   }
   if (request.logprobs) check_range("logprobs", *request.logprobs, 0, 20);
   if (request.prompt_logprobs) check_range("prompt_logprobs", *request.prompt_logprobs, 0, 20);
+  if (request.constraint) {
+    if (!context.constraints) {
+      throw Error(ErrorKind::invalid_argument,
+                  "the model has no tokenizer, so its output is no text that a constraint could hold for");
+    }
+    context.constraints->check(*request.constraint);
+  }
   check_range("n", request.n, 1, kMaxCompletions);
   if (request.embedding && (request.n != 1 || request.logprobs || request.prompt_logprobs)) {
     throw Error(ErrorKind::invalid_argument,

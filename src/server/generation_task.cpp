@@ -73,7 +73,7 @@ void GenerationTask::take(size_t prompt, const StreamDelta& delta, std::string& 
       case FinishReason::error:
         return fail(ApiError(500, job_.streams[prompt].completions() == 1
                                       ? job_.streams[prompt].result(delta.index).error
-                                      : "the model's logits are not finite"));
+                                      : "a choice failed; ask for one to see why"));
       default:
         return fail(ApiError(503, "the server is shutting down", "", "shutting_down"));
     }

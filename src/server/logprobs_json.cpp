@@ -7,6 +7,7 @@
 
 #include "core/utf8.h"
 #include "server/prompt_text.h"
+#include "text/token_bytes.h"
 
 namespace qwench::server {
 namespace {

@@ -28,7 +28,4 @@ struct PromptText {
   const Tokenizer& required() const;
 };
 
-/// The bytes that a token stands for inside a text; half a character for some.
-std::string token_bytes(const Tokenizer& tokenizer, TokenId id);
-
 }  // namespace qwench::server

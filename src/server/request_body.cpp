@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "engine/constraint_fields.h"
 #include "engine/sampling_options.h"
 #include "server/api_error.h"
 #include "server/body_fields.h"
@@ -57,6 +58,7 @@ void read_settings(const Json& body, Request& settings) {
   for (const auto& [name, value] : body.items()) {
     if (name == "seed" || name == "max_tokens") continue;
     try {
+      if (read_constraint_field(name, value, settings.constraint)) continue;
       if (!read_sampling_field(name, value, settings.sampling)) read_stop_field(name, value, settings.stop);
     } catch (const Error& error) {
       throw ApiError(400, error.what(), name);
@@ -134,7 +136,14 @@ GenerationBody read_chat_body(const Json& body) {
   read.make_answer = make_openai_answer;
   read.messages = read_chat_prompt(body);
   read.tools = read_tool_use(body, read.messages.input.tools);
-  if (read.tools.choice == ToolUse::Choice::none) read.messages.input.tools = nullptr;
+  if (read.tools.choice == ToolUse::Choice::none) {
+    read.messages.input.tools = nullptr;
+  } else if (read.settings.constraint) {
+    refuse_field(
+        "tools",
+        "what constrains the text (response_format, guided_..., grammar) leaves no room for calls; leave "
+        "one of the two out, or set tool_choice to none");
+  }
   const std::optional<int> most = whole(body, "max_completion_tokens");
   const std::optional<int> most_by_old_name = whole(body, "max_tokens");
   if (most && most_by_old_name && *most != *most_by_old_name)

@@ -9,6 +9,34 @@ using namespace fields;
 
 namespace {
 
+/// What the text must be; one of them at a time.
+Json constraint_properties() {
+  Json p = Json::object();
+  Json named = object_of({{"name", {{"type", {"string", "null"}}}},
+                          {"description", {{"type", {"string", "null"}}}},
+                          {"strict", boolean(true, "Answers are always held to the schema.")},
+                          {"schema", {{"type", {"object", "boolean"}}}}},
+                         {"schema"});
+  named["type"] = {"object", "null"};
+  p["response_format"] = described(
+      {{"type", {"object", "null"}},
+       {"properties", {{"type", {{"enum", {"text", "json_object", "json_schema"}}}}, {"json_schema", named}}},
+       {"required", {"type"}},
+       {"additionalProperties", false}},
+      "Any text, any JSON object, or JSON that is valid under a schema.");
+  p["guided_json"] = described({{"type", {"object", "string", "null"}}},
+                               "A JSON Schema, or its text: the text is JSON that is valid under it.");
+  p["guided_regex"] = nullable("string", "The text matches this pattern as a whole.");
+  p["guided_choice"] = described({{"type", {"array", "null"}},
+                                  {"minItems", 1},
+                                  {"maxItems", 10000},
+                                  {"items", {{"type", "string"}, {"minLength", 1}}}},
+                                 "The text is one of these.");
+  p["guided_grammar"] = nullable("string", "The text is of this grammar, in llama.cpp's notation (GBNF).");
+  p["grammar"] = nullable("string", "Another name of guided_grammar.");
+  return p;
+}
+
 /// How tokens are drawn and when the text ends: the same on chat and completions.
 Json generation_properties() {
   Json p = Json::object();
@@ -48,6 +76,7 @@ Json generation_properties() {
       whole(0, kLargestInt, "Neither stop strings nor stop tokens count before so many tokens.");
   p["ignore_eos"] = boolean(false, "The model's own stop tokens do not end the text.");
   p["skip_special_tokens"] = boolean(true, "Special tokens leave no text.");
+  add(p, constraint_properties());
   p["stream"] = boolean(false, "Answer by server-sent events as the text appears; the last is [DONE].");
   p["stream_options"] =
       described({{"type", {"object", "null"}},
@@ -126,11 +155,6 @@ Json make_chat_fields() {
   add(p, generation_properties());
   p["logprobs"] = boolean(false, "Report each token's log-probability.");
   p["top_logprobs"] = whole(0, kMaxTopLogprobs, "And those of so many alternatives; needs logprobs.");
-  p["response_format"] = described({{"type", {"object", "null"}},
-                                    {"properties", {{"type", {{"enum", {"text"}}}}}},
-                                    {"required", {"type"}},
-                                    {"additionalProperties", false}},
-                                   "Only {\"type\": \"text\"} is supported yet.");
   p["modalities"] = described({{"type", {"array", "null"}}, {"minItems", 1}, {"items", {{"enum", {"text"}}}}},
                               "Only text is supported.");
   add(p, tool_choice_fields());

@@ -47,14 +47,6 @@ bool begins_in_reasoning(const ChatPrompt& messages, const std::string& prompt) 
   return open != std::string::npos && last.find("</think>", open) == std::string::npos;
 }
 
-/// Sets up a request whose answer may call tools.
-void look_for_calls(const GenerationBody& body, const PromptText& text, AnswerHead& head, Request& request) {
-  if (body.tools.choice == ToolUse::Choice::required)
-    throw ApiError(400, "tool_choice: calls cannot be demanded yet; use \"auto\"", "tool_choice");
-  head.tools = ToolCallOptions{text.tool_syntax(), body.tools.declared, body.tools.parallel};
-  if (flags_tool_tags_special(text.required())) request.skip_special_tokens = false;
-}
-
 /// A name of something a client chose, for messages.
 std::string printable(const std::string& text) {
   constexpr size_t kLongest = 100;
@@ -290,6 +282,16 @@ void Service::log_prompt(const std::string& request_id, const std::string& text)
   if (options_.log_prompts) log_.info("prompt", Json{{"request_id", request_id}, {"text", text}});
 }
 
+void Service::look_for_calls(const ToolUse& use, const PromptText& text, AnswerHead& head,
+                             Request& request) const {
+  const ToolSyntax syntax = text.tool_syntax();
+  head.tools = ToolCallOptions{syntax, use.declared, use.parallel};
+  if (flags_tool_tags_special(text.required())) request.skip_special_tokens = false;
+  auto grammar = tool_grammars_.get(syntax, use);
+  if (grammar)
+    request.constraint = Constraint{.kind = Constraint::Kind::compiled, .compiled = std::move(grammar)};
+}
+
 std::vector<Request> Service::make_requests(const GenerationBody& body, GenerationJob& job) const {
   const PromptText text = prompt_text();
   std::vector<Request> requests;
@@ -310,8 +312,18 @@ std::vector<Request> Service::make_requests(const GenerationBody& body, Generati
   if (body.chat) {
     const RenderedPrompt prompt = text.render(body.messages);
     log_prompt(job.request_id, prompt.text);
-    add(text.encode(prompt)).opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
-    if (body.tools.choice != ToolUse::Choice::none) look_for_calls(body, text, job.head, requests.back());
+    PromptChoices& choices = add(text.encode(prompt));
+    choices.opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
+    if (body.tools.choice != ToolUse::Choice::none)
+      look_for_calls(body.tools, text, job.head, requests.back());
+    if (auto& constraint = requests.back().constraint) {
+      const bool has_tools = !body.messages.input.tools.is_null();
+      constraint->reasoning = choices.opens_reasoning
+                                  ? Constraint::Reasoning::open
+                                  : reasoning_before_constraint(
+                                        prompt.text, text.templates->select(std::nullopt, has_tools).source(),
+                                        body.messages.input.kwargs);
+    }
     return requests;
   }
   for (const TextPrompt& prompt : body.prompts) {

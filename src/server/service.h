@@ -18,6 +18,7 @@
 #include "server/metrics.h"
 #include "server/prompt_text.h"
 #include "server/request_body.h"
+#include "server/tool_grammars.h"
 #include "server/work_queue.h"
 
 namespace qwench::server {
@@ -64,6 +65,8 @@ class Service : public HttpHandler {
   void generate(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   GenerationJob make_job(const HttpRequest& request, const GenerationBody& body) const;
   std::vector<Request> make_requests(const GenerationBody& body, GenerationJob& job) const;
+  /// Sets up a request whose answer may, or must, call tools.
+  void look_for_calls(const ToolUse& use, const PromptText& text, AnswerHead& head, Request& request) const;
   void run(GenerationJob job);
   void tick();
   void check_model(const std::string& name) const;
@@ -76,6 +79,7 @@ class Service : public HttpHandler {
   const CorsPolicy cors_;
   JsonLog& log_;
   Metrics metrics_;
+  mutable ToolGrammars tool_grammars_;
   std::function<size_t()> connections_ = [] { return size_t{0}; };
   std::atomic<Engine*> engine_{nullptr};
   std::atomic<State> state_{State::loading};

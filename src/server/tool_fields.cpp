@@ -26,7 +26,7 @@ Json tools_field() {
         described({{"type", {"object", "null"}}}, "JSON Schema of the arguments; without, there are none.")},
        {"strict",
         described({{"type", {"boolean", "null"}}},
-                  "Not shown to the model. Calls that tool_choice demands keep to the schema in any case.")}},
+                  "Calls keep to the schema, as all do that tool_choice demands. Not shown to the model.")}},
       {"name"});
   Json tool = object_of({{"type", {{"enum", {"function"}}}}, {"function", std::move(function)}},
                         {"type", "function"});

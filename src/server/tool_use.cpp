@@ -60,6 +60,11 @@ ToolUse read_tool_use(const Json& body, const Json& tools) {
     use.declared.push_back(
         {function["name"].get<std::string>(), parameters != nullptr ? *parameters : Json()});
   }
+  for (const Json& tool : body["tools"]) {
+    const Json* strict = given(tool["function"], "strict");
+    if (strict != nullptr && strict->get<bool>())
+      use.strict.insert(tool["function"]["name"].get<std::string>());
+  }
   use.choice = ToolUse::Choice::automatic;
   if (choice == nullptr || *choice == "auto") return use;
   if (*choice == "none") return {};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct ToolUse {
 
   Choice choice = Choice::none;
   std::vector<ToolDeclaration> declared;  ///< with a named choice that one alone
+  std::set<std::string>
+      strict;  ///< names of those whose calls keep to the schema also when they are not required
   bool parallel = true;
 };
 

@@ -126,9 +126,28 @@ class Tools(Case):
         self.assertEqual(with_none["usage"]["prompt_tokens"], without["usage"]["prompt_tokens"])
         self.assertNotIn("tool_calls", with_none["choices"][0]["message"])
 
+    def test_a_demanded_call_keeps_to_the_schema(self):
+        alarm = {"type": "function", "function": {"name": "set_alarm", "parameters": {
+            "type": "object", "properties": {"hour": {"type": "integer", "minimum": 0, "maximum": 23}, "day": {"enum": ["today", "tomorrow"]}},
+            "required": ["hour", "day"], "additionalProperties": False}}}
+        named = {"type": "function", "function": {"name": "set_alarm"}}
+        for choice, tools in ((named, [WEATHER, alarm]), ("required", [alarm])):
+            fields = {"tools": tools, "tool_choice": choice, "parallel_tool_calls": False, "messages": [{"role": "user", "content": "Say hi."}]}
+            answer = self.chat(**fields)["choices"][0]
+            self.assertEqual(answer["finish_reason"], "tool_calls", answer)
+            call, = answer["message"]["tool_calls"]
+            self.assertEqual(call["function"]["name"], "set_alarm")
+            arguments = json.loads(call["function"]["arguments"])
+            self.assertEqual(set(arguments), {"hour", "day"})
+            self.assertIn(arguments["hour"], range(24))
+            self.assertIn(arguments["day"], ("today", "tomorrow"))
+            message, finish = joined(self.chat(stream=True, **fields))
+            self.assertEqual(message["tool_calls"][0]["function"], call["function"])
+            self.assertEqual(finish, "tool_calls")
+
     def test_what_is_wrong_is_named(self):
         for fields, param in (({"tools": [WEATHER, WEATHER]}, "tools[1].function.name"), ({"tool_choice": "any"}, "tool_choice"),
-                              ({"tools": None, "tool_choice": "required"}, "tool_choice"), ({"functions": [{}]}, "functions"),
+                              ({"tools": None, "tool_choice": "required"}, "tool_choice"), ({"response_format": {"type": "json_object"}}, "tools"), ({"functions": [{}]}, "functions"),
                               ({"tool_choice": {"type": "function", "function": {"name": "other"}}}, "tool_choice.function.name")):
             body = {"messages": QUESTION, "tools": [WEATHER], **fields}
             self.assert_error(self.server.post("/v1/chat/completions", body), 400, param)
@@ -189,6 +208,20 @@ class LangChain(Case):
         self.assertEqual([(c["name"], c["args"]) for c in streamed.tool_calls], [(call["name"], call["args"])])
         last = agent.invoke([question, answer, ToolMessage(get_weather.invoke(call["args"]), tool_call_id=call["id"])])
         self.assertIn("31", last.content)
+
+    def test_with_structured_output(self):
+        from pydantic import BaseModel
+
+        class River(BaseModel):
+            """A river"""
+            name: str
+            kilometres: int
+
+        chat = langchain_openai.ChatOpenAI(base_url=self.server.url + "/v1", api_key="none", model="coder", temperature=0,
+                                           max_tokens=80, max_retries=0, timeout=600)
+        for method in ("function_calling", "json_schema"):
+            river = chat.with_structured_output(River, method=method).invoke("Name a river in Europe and its length.")
+            self.assertIsInstance(river, River, method)
 
 
 @unittest.skipIf(not LLM, "llm is not installed: ./dev test installs it")

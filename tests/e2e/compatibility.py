@@ -11,10 +11,10 @@ BEGIN, END = "<!-- made by tests/e2e/compatibility.py: begin -->\n", "<!-- end -
 # Client, how it is installed, what the tests do with it, the test that does it (module.class of tests/e2e).
 CLIENTS = (
     ("openai (Python)", "pip install openai", "chat, completions, streams, log-probabilities, models, errors", "serve_test.OpenAiClient"),
-    ("openai (Python), tools", "pip install openai", "calls of tools, whole and streamed, `tool_choice`, answers to calls", "clients_test.OpenAi"),
+    ("openai (Python), tools", "pip install openai", "calls of tools, whole and streamed, answers to calls", "clients_test.OpenAi"),
     ("openai (Node)", "npm install openai", "chat, completions, streams, models, errors, leaving a stream; calls of tools, streamed",
      "clients_test.Node"),
-    ("LangChain's ChatOpenAI", "pip install langchain-openai", "`invoke`, `stream`, `bind_tools`, tool messages", "clients_test.LangChain"),
+    ("LangChain's ChatOpenAI", "pip install langchain-openai", "`invoke`, `stream`, `bind_tools`, `with_structured_output`, tool messages", "clients_test.LangChain"),
     ("llm", "pip install llm", "prompts by `extra-openai-models.yaml`, streamed, with a tool", "clients_test.Llm"),
     ("curl", "", "every line of [server.md](server.md)", "clients_test.Curl"),
 )

@@ -130,10 +130,12 @@ TEST(ChatBody, WhatIsWrongIsNamed) {
       {R"("tools": [{"type": "function", "function": {"name": "f"}}],
           "tool_choice": {"type": "function", "function": {"name": "g"}})",
        "tool_choice.function.name", "no tool"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}}], "guided_regex": "a")", "tools",
+       "no room"},
       {R"("parallel_tool_calls": 1)", "parallel_tool_calls", "true or false"},
       {R"("functions": [])", "functions", "tools"},
       {R"("function_call": "auto")", "function_call", "tools"},
-      {R"("response_format": {"type": "json_object"})", "response_format.type", "text"},
+      {R"("response_format": {"type": "xml"})", "response_format.type", "text"},
       {R"("reasoning_effort": "low")", "reasoning_effort", "chat_template_kwargs"},
       {R"("logit_biass": {})", "logit_biass", "not known"},
       {R"("service_tier": "flex")", "service_tier", "auto"},
@@ -202,6 +204,7 @@ TEST(Tools, ReachTheTemplateInTheirOrderWithoutStrictAndNulls) {
       R"({"type":"function","function":{"description":"d","name":"g-2_"}}])");
   EXPECT_EQ(body.tools.choice, ToolUse::Choice::automatic);
   EXPECT_TRUE(body.tools.parallel);
+  EXPECT_EQ(body.tools.strict, std::set<std::string>{"f"});
   ASSERT_EQ(body.tools.declared.size(), 2U);
   EXPECT_EQ(body.tools.declared[1].name, "g-2_");
   EXPECT_TRUE(body.tools.declared[1].parameters.is_null());

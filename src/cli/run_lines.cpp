@@ -9,6 +9,7 @@
 
 #include "cli/interrupt.h"
 #include "cli/jsonl.h"
+#include "cli/line_tools.h"
 #include "cli/run_options.h"
 #include "cli/statistics.h"
 #include "cli/terminal.h"
@@ -29,9 +30,15 @@ std::string known_fields() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// A line's request; its settings go before the flags'. Throws Error.
-Request read_request(const Engine& engine, const Json& line, const RunOptions& options) {
+struct Line {
   Request request;
+  std::optional<LineTools> tools;
+};
+
+/// A line's request; its settings go before the flags'. Throws Error.
+Line read_request(const Engine& engine, const Json& line, const RunOptions& options) {
+  Line read;
+  Request& request = read.request;
   SamplingOptions sampling;
   ChatTemplateInput chat;
   chat.add_generation_prompt = true;
@@ -64,11 +71,12 @@ Request read_request(const Engine& engine, const Json& line, const RunOptions& o
     request.ids = engine.encode(string_field(line, "prompt"));
   } else if (messages) {
     request.ids = engine.encode_chat(chat, options.templates.name());
+    read.tools = read_line_tools(engine, chat, options.templates.name(), request.ids);
   } else {
     request.ids = ids_field(line, "ids");
   }
   engine.check(request);
-  return request;
+  return read;
 }
 
 }  // namespace
@@ -94,11 +102,14 @@ Json to_json(const Result& result, bool logprobs) {
 int run_lines(Engine& engine, const RunOptions& options) {
   std::vector<Json> answers;
   std::vector<Request> requests;
-  std::vector<size_t> places;  // of the requests, among the answers
+  std::vector<std::optional<LineTools>> tools;  // [requests]
+  std::vector<size_t> places;                   // of the requests, among the answers
   std::string line;
   while (std::getline(std::cin, line)) {
     try {
-      requests.push_back(read_request(engine, parse_line(line), options));
+      Line read = read_request(engine, parse_line(line), options);
+      requests.push_back(std::move(read.request));
+      tools.push_back(std::move(read.tools));
       places.push_back(answers.size());
       answers.emplace_back();
     } catch (const Error& error) {
@@ -113,6 +124,8 @@ int run_lines(Engine& engine, const RunOptions& options) {
     const bool failed = results[i].finish_reason == FinishReason::error;
     answers[places[i]] =
         failed ? error_line(results[i].error) : to_json(results[i], requests[i].logprobs.has_value());
+    if (!failed && tools[i] && results[i].text)
+      answers[places[i]]["tool_calls"] = line_tool_calls(*tools[i], *results[i].text);
   }
   for (const Json& answer : answers) print(to_line(answer) + "\n");
   if (!options.quiet) std::fputs((batch_statistics(results, seconds) + "\n").c_str(), stderr);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "qwench/stream.h"
 #include "server/api_error.h"
 #include "text/tokenizer.h"
+#include "text/tool_calls.h"
 
 namespace qwench::server {
 
@@ -25,6 +27,7 @@ struct AnswerHead {
   bool include_logprobs = false;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< may be null
   std::vector<TokenId> stop_ids;               ///< those that may end this answer
+  std::optional<ToolCallOptions> tools;        ///< whose calls are looked for
 };
 
 /// A prompt's part of the answer: choices first_choice, first_choice + 1, ...

@@ -4,8 +4,23 @@
 
 namespace qwench::server {
 
+namespace {
+
+AnswerPiece::Kind kind_of(ToolTextPart::Kind kind) {
+  switch (kind) {
+    case ToolTextPart::Kind::call:
+      return AnswerPiece::Kind::call;
+    case ToolTextPart::Kind::arguments:
+      return AnswerPiece::Kind::arguments;
+    default:
+      return AnswerPiece::Kind::text;
+  }
+}
+
+}  // namespace
+
 AnswerPieces::AnswerPieces(const AnswerHead& head, const PromptChoices& prompt)
-    : text_(head.chat, prompt.opens_reasoning) {}
+    : text_(head.chat, prompt.opens_reasoning, head.tools) {}
 
 std::vector<AnswerPiece> AnswerPieces::take(const StreamDelta& delta) {
   ChoicePart part = text_.push(delta.text);
@@ -13,7 +28,9 @@ std::vector<AnswerPiece> AnswerPieces::take(const StreamDelta& delta) {
   std::vector<AnswerPiece> pieces;
   const auto add = [&](ChoicePart& from) {
     if (!from.reasoning.empty()) pieces.push_back({AnswerPiece::Kind::reasoning, std::move(from.reasoning)});
-    if (!from.content.empty()) pieces.push_back({AnswerPiece::Kind::text, std::move(from.content)});
+    for (ToolTextPart& piece : from.answer) {
+      if (!piece.text.empty()) pieces.push_back({kind_of(piece.kind), std::move(piece.text)});
+    }
   };
   add(part);
   if (delta.finish_reason) {

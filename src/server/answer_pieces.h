@@ -30,7 +30,7 @@ class AnswerPieces {
 
   std::vector<AnswerPiece> take(const StreamDelta& delta);
   int reasoning_tokens() const { return reasoning_tokens_; }
-  bool called() const { return calls_ > 0; }  ///< a tool
+  bool called() const { return text_.called(); }  ///< a tool, to the end of the call
   bool ended() const { return ended_; }
   /// Of the last piece; FinishReason::stop before.
   FinishReason finish_reason() const { return finish_reason_; }
@@ -38,7 +38,6 @@ class AnswerPieces {
  private:
   ChoiceText text_;
   int reasoning_tokens_ = 0;
-  int calls_ = 0;
   bool ended_ = false;
   FinishReason finish_reason_ = FinishReason::stop;
 };

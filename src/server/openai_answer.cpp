@@ -4,10 +4,18 @@
 #include <utility>
 
 #include "server/logprobs_json.h"
+#include "server/request_id.h"
 #include "server/version.h"
 
 namespace qwench::server {
 namespace {
+
+constexpr ToolTextPart::Kind kContent = ToolTextPart::Kind::content;
+
+/// A call before its arguments.
+Json begun_call(const std::string& name) {
+  return {{"id", new_call_id()}, {"type", "function"}, {"function", {{"name", name}, {"arguments", ""}}}};
+}
 
 std::string event(const Json& data) { return "data: " + to_line(data) + "\n\n"; }
 
@@ -30,7 +38,7 @@ OpenAiAnswer::OpenAiAnswer(AnswerHead head, const std::vector<PromptChoices>& pr
     : head_(std::move(head)) {
   for (const PromptChoices& prompt : prompts) {
     for (int i = 0; i < prompt.count; ++i) {
-      choices_.push_back({ChoiceText(head_.chat, prompt.opens_reasoning)});
+      choices_.push_back({ChoiceText(head_.chat, prompt.opens_reasoning, head_.tools)});
       choices_.back().echo = prompt.echo;
     }
   }
@@ -66,23 +74,23 @@ std::string OpenAiAnswer::take(int index, const StreamDelta& delta) {
                                                                  choice.text_offset));
     }
   }
-  if (!choice.echo.empty()) part.content.insert(0, std::exchange(choice.echo, {}));
+  if (!choice.echo.empty())
+    part.answer.insert(part.answer.begin(), {kContent, -1, std::exchange(choice.echo, {})});
   if (delta.finish_reason) {
-    const ChoicePart tail = choice.text.finish();
-    part.content += tail.content;
+    ChoicePart tail = choice.text.finish();
     part.reasoning += tail.reasoning;
-    choice.finish_reason = name(*delta.finish_reason);
+    for (ToolTextPart& last : tail.answer) part.answer.push_back(std::move(last));
+    const bool called = *delta.finish_reason == FinishReason::stop && choice.text.called();
+    choice.finish_reason = called ? "tool_calls" : name(*delta.finish_reason);
     --unfinished_;
   }
   if (!head_.stream) {
-    choice.content += part.content;
-    choice.reasoning += part.reasoning;
-    if (!logprobs.is_null()) append_logprobs(choice.logprobs, logprobs);
+    join(choice, std::move(part), logprobs);
     return {};
   }
   std::string events;
-  if (!part.content.empty() || !part.reasoning.empty() || !logprobs.is_null())
-    events = choice_event(index, choice, part, std::move(logprobs));
+  if (!part.answer.empty() || !part.reasoning.empty() || !logprobs.is_null())
+    events = choice_events(index, part, std::move(logprobs));
   if (delta.finish_reason) {
     Json chunk = finish_chunk(index, choice);
     if (unfinished_ > 0) {
@@ -105,19 +113,54 @@ Json OpenAiAnswer::chunk(Json choices) const {
   return chunk;
 }
 
-std::string OpenAiAnswer::choice_event(int index, const Choice&, const ChoicePart& part,
-                                       Json logprobs) const {
-  Json choice{{"index", index}};
-  if (head_.chat) {
-    Json& delta = choice["delta"] = Json::object();
-    if (!part.reasoning.empty()) delta["reasoning_content"] = part.reasoning;
-    if (!part.content.empty() || part.reasoning.empty()) delta["content"] = part.content;
-  } else {
-    choice["text"] = part.content;
+void OpenAiAnswer::join(Choice& choice, ChoicePart part, const Json& logprobs) const {
+  choice.reasoning += part.reasoning;
+  for (ToolTextPart& piece : part.answer) {
+    switch (piece.kind) {
+      case ToolTextPart::Kind::content:
+        choice.content += piece.text;
+        break;
+      case ToolTextPart::Kind::call:
+        choice.calls.push_back(begun_call(piece.text));
+        break;
+      case ToolTextPart::Kind::arguments:
+        choice.calls.back()["function"]["arguments"].get_ref<std::string&>() += piece.text;
+        break;
+    }
   }
-  choice["logprobs"] = std::move(logprobs);
-  choice["finish_reason"] = nullptr;
-  return event(chunk(Json::array({std::move(choice)})));
+  if (!logprobs.is_null()) append_logprobs(choice.logprobs, logprobs);
+}
+
+/// One event for each piece: clients expect a call's beginning and its arguments one after the other.
+std::string OpenAiAnswer::choice_events(int index, const ChoicePart& part, Json logprobs) const {
+  std::string events;
+  const auto add = [&](const char* field, Json value) {
+    Json choice{{"index", index}};
+    if (head_.chat) {
+      choice["delta"] = Json{{field, std::move(value)}};
+    } else {
+      choice["text"] = std::move(value);
+    }
+    choice["logprobs"] = std::exchange(logprobs, nullptr);
+    choice["finish_reason"] = nullptr;
+    events += event(chunk(Json::array({std::move(choice)})));
+  };
+  if (!part.reasoning.empty()) add("reasoning_content", part.reasoning);
+  for (const ToolTextPart& piece : part.answer) {
+    if (piece.kind == kContent) {
+      add("content", piece.text);
+      continue;
+    }
+    Json call{{"index", piece.call}};
+    if (piece.kind == ToolTextPart::Kind::call) {
+      call.update(begun_call(piece.text));
+    } else {
+      call["function"] = {{"arguments", piece.text}};
+    }
+    add("tool_calls", Json::array({std::move(call)}));
+  }
+  if (!logprobs.is_null()) add("content", "");
+  return events;
 }
 
 Json OpenAiAnswer::finish_chunk(int index, const Choice& finished) const {
@@ -179,6 +222,10 @@ Json OpenAiAnswer::whole(const AnswerTotals& totals) {
       Json& message =
           choice["message"] = {{"role", "assistant"}, {"content", from.content}, {"refusal", nullptr}};
       if (!from.reasoning.empty()) message["reasoning_content"] = from.reasoning;
+      if (!from.calls.empty()) {
+        if (from.content.empty()) message["content"] = nullptr;
+        message["tool_calls"] = from.calls;
+      }
     } else {
       choice["text"] = from.content;
     }

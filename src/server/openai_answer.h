@@ -27,6 +27,7 @@ class OpenAiAnswer final : public AnswerFormat {
     ChoiceText text;
     std::string content = {};  // joined, where the answer is no stream
     std::string reasoning = {};
+    Json calls = Json::array();
     Json logprobs = {};  // joined
     std::string finish_reason = {};
     std::string echo = {};    // still to be sent
@@ -35,7 +36,8 @@ class OpenAiAnswer final : public AnswerFormat {
   };
 
   Json chunk(Json choices) const;
-  std::string choice_event(int index, const Choice& choice, const ChoicePart& part, Json logprobs) const;
+  void join(Choice& choice, ChoicePart part, const Json& logprobs) const;
+  std::string choice_events(int index, const ChoicePart& part, Json logprobs) const;
   Json finish_chunk(int index, const Choice& choice) const;
   Json logprobs_json(Choice& choice, const std::vector<TokenLogprob>& logprobs, bool first_unknown,
                      std::optional<TokenId> first) const;

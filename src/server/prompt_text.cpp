@@ -42,7 +42,25 @@ void cut_behind(RenderedPrompt& prompt, const Json& last_message) {
   for (ByteSpan& span : prompt.trusted) span.end = std::min(span.end, end);
 }
 
+ToolSyntax syntax_of(const ChatTemplate& chat_template) {
+  if (const auto syntax = tool_syntax(chat_template)) return *syntax;
+  throw ApiError(400,
+                 "tools: the model's chat template does not show tools, so the model would not know them; "
+                 "leave this field out, or serve a model that can call tools",
+                 "tools");
+}
+
 }  // namespace
+
+ToolSyntax PromptText::tool_syntax() const {
+  if (templates == nullptr)
+    throw ApiError(400, "the model has no chat template; use /v1/completions", "messages");
+  try {
+    return syntax_of(templates->select(std::nullopt, true));
+  } catch (const Error& error) {
+    throw to_api_error(error, "tools");
+  }
+}
 
 const Tokenizer& PromptText::required() const {
   if (tokenizer == nullptr)
@@ -61,7 +79,10 @@ RenderedPrompt PromptText::render(const ChatPrompt& prompt) const {
     if (const auto eos = tokenizer->eos()) input.eos_token = tokenizer->token_text(*eos);
   }
   try {
-    RenderedPrompt rendered = templates->select(std::nullopt, false).render(input);
+    const bool has_tools = !input.tools.is_null();
+    const ChatTemplate chat_template = templates->select(std::nullopt, has_tools);
+    if (has_tools) syntax_of(chat_template);
+    RenderedPrompt rendered = chat_template.render(input);
     if (prompt.continue_final_message) cut_behind(rendered, prompt.input.messages.back());
     return rendered;
   } catch (const Error& error) {

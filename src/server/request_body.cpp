@@ -133,6 +133,8 @@ GenerationBody read_chat_body(const Json& body) {
   read.id_prefix = "chatcmpl-";
   read.make_answer = make_openai_answer;
   read.messages = read_chat_prompt(body);
+  read.tools = read_tool_use(body, read.messages.input.tools);
+  if (read.tools.choice == ToolUse::Choice::none) read.messages.input.tools = nullptr;
   const std::optional<int> most = whole(body, "max_completion_tokens");
   const std::optional<int> most_by_old_name = whole(body, "max_tokens");
   if (most && most_by_old_name && *most != *most_by_old_name)
@@ -177,7 +179,8 @@ TokenizeBody read_tokenize_body(const Json& body) {
   if ((prompt == nullptr) == (messages == nullptr))
     refuse_field("prompt", "expected either prompt or messages");
   if (prompt != nullptr) {
-    for (const char* field : {"add_generation_prompt", "continue_final_message", "chat_template_kwargs"}) {
+    for (const char* field :
+         {"add_generation_prompt", "continue_final_message", "chat_template_kwargs", "tools"}) {
       if (given(body, field) != nullptr) refuse_field(field, "only with messages");
     }
     read.text = prompt->get<std::string>();

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "qwench/request.h"
 #include "server/answer_format.h"
+#include "server/tool_use.h"
 #include "text/chat_template.h"
 
 namespace qwench::server {
@@ -30,6 +31,7 @@ struct GenerationBody {
   std::string model;  ///< empty: the served one
   ChatPrompt messages;
   std::vector<TextPrompt> prompts;
+  ToolUse tools;
   Request settings;  ///< of each prompt; its ids are still empty
   bool echo = false;
   bool stream = false;

@@ -2,6 +2,7 @@
 
 #include "qwench/request.h"
 #include "server/field_schemas.h"
+#include "server/tool_fields.h"
 
 namespace qwench::server {
 using namespace fields;
@@ -103,6 +104,7 @@ Json messages_field() {
 Json template_properties() {
   return {
       {"messages", messages_field()},
+      {"tools", tools_field()},
       {"add_generation_prompt",
        boolean(true,
                "The prompt ends where the assistant's answer begins; not with continue_final_message.")},
@@ -114,7 +116,6 @@ Json template_properties() {
 }
 
 Json make_chat_fields() {
-  constexpr const char* kNoTools = "tool calls are not supported yet; leave this field out";
   constexpr const char* kNoEffect = "Without effect on answers, here as in OpenAI's API.";
   Json p{{"model", model_field()}};
   add(p, template_properties());
@@ -132,11 +133,7 @@ Json make_chat_fields() {
                                    "Only {\"type\": \"text\"} is supported yet.");
   p["modalities"] = described({{"type", {"array", "null"}}, {"minItems", 1}, {"items", {{"enum", {"text"}}}}},
                               "Only text is supported.");
-  p["tool_choice"] = described({{"enum", {"none", nullptr}}}, "Only none: tool calls are not supported yet.");
-  p["tools"] = refused(kNoTools);
-  p["functions"] = refused(kNoTools);
-  p["function_call"] = refused(kNoTools);
-  p["parallel_tool_calls"] = refused(kNoTools);
+  add(p, tool_choice_fields());
   p["audio"] = refused("audio is not supported; leave this field out");
   p["prediction"] = refused("predicted outputs are not supported; leave this field out");
   p["reasoning_effort"] = refused(

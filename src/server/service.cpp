@@ -300,6 +300,11 @@ std::vector<Request> Service::make_requests(const GenerationBody& body, Generati
     return job.prompts.emplace_back(choices);
   };
   if (body.chat) {
+    if (body.tools.choice == ToolUse::Choice::required) {
+      throw ApiError(400, "tool_choice: calls cannot be demanded yet; use \"auto\"", "tool_choice");
+    }
+    if (body.tools.choice != ToolUse::Choice::none)
+      job.head.tools = ToolCallOptions{text.tool_syntax(), body.tools.declared, body.tools.parallel};
     const RenderedPrompt prompt = text.render(body.messages);
     log_prompt(job.request_id, prompt.text);
     add(text.encode(prompt)).opens_reasoning = begins_in_reasoning(body.messages, prompt.text);

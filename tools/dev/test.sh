@@ -35,11 +35,12 @@ groups=(test)
 [[ $preset != asan ]] || groups+=(asan)
 bash tools/dev/deps.sh "${groups[@]}"
 bash tools/dev/fetch-models.sh
-# Python's own client of the hub, whose cache tests/e2e/models_test.py shares, and the clients of serve_test.py and serve_apis_test.py.
+# Python's own client of the hub, whose cache tests/e2e/models_test.py shares, and clients of the server.
 packages=build/python-packages
-if [[ ! -d $packages/huggingface_hub || ! -d $packages/openai || ! -d $packages/anthropic || ! -d $packages/ollama ]]; then
-  quietly python -m pip install --quiet --disable-pip-version-check --upgrade --target "$packages" 'huggingface_hub>=1.0' 'openai>=1.60' 'anthropic>=0.50' 'ollama>=0.5' ||
-    die "pip could not install huggingface_hub, openai, anthropic and ollama for the tests"
+if [[ ! -d $packages/huggingface_hub || ! -d $packages/openai || ! -d $packages/langchain_openai || ! -d $packages/llm || ! -d $packages/anthropic || ! -d $packages/ollama ]]; then
+  quietly python -m pip install --quiet --disable-pip-version-check --upgrade --target "$packages" 'huggingface_hub>=1.0' 'openai>=1.60' \
+    langchain-openai llm 'anthropic>=0.50' 'ollama>=0.5' ||
+    die "pip could not install Python's clients for the tests"
 fi
 if [[ ! -d build/schemathesis/schemathesis ]]; then
   quietly python -m pip install --quiet --disable-pip-version-check --target build/schemathesis schemathesis ||

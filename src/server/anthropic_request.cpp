@@ -139,6 +139,8 @@ Json translated(const Json& body) {
 
 constexpr FieldName kNames[] = {{"max_completion_tokens", "max_tokens"},
                                 {"stop", "stop_sequences"},
+                                {".function.parameters", ".input_schema"},
+                                {".function.name", ".name"},
                                 {"parallel_tool_calls", "tool_choice"}};
 
 }  // namespace

@@ -15,9 +15,10 @@ GenerationBody read_translated_chat(const Json& chat, std::span<const FieldName>
     std::string sentence = error.what();
     for (const auto& [ours, theirs] : names) {
       const std::string_view field = ours;
-      if (!param.starts_with(field)) continue;
-      if (sentence.starts_with(field)) sentence.replace(0, field.size(), theirs);
-      param.replace(0, field.size(), theirs);
+      const size_t at = param.find(field);
+      if (at == std::string::npos || (at > 0 && !field.starts_with('.'))) continue;
+      if (sentence.starts_with(param)) sentence.replace(at, field.size(), theirs);
+      param.replace(at, field.size(), theirs);
       break;
     }
     throw ApiError(error.status(), sentence, param, error.code());

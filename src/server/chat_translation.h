@@ -8,7 +8,8 @@
 
 namespace qwench::server {
 
-/// A field of a chat body and the name that it has in another API.
+/// A field of a chat body and the name that it has in another API; one that begins with a dot may stand
+/// inside a path.
 using FieldName = std::pair<const char*, const char*>;
 
 /// Reads a body of /v1/chat/completions that was made of another API's: one inner path for all of them. What

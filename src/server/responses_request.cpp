@@ -107,7 +107,9 @@ void add_tools(const Json& body, Json& chat) {
       list.push_back({{"type", "function"}, {"function", std::move(function)}});
     }
   }
-  if (const Json* choice = given(body, "tool_choice")) {
+  const bool has_tools = tools != nullptr && !tools->empty();
+  if (const Json* choice = given(body, "tool_choice");
+      choice != nullptr && (has_tools || *choice != "auto")) {
     chat["tool_choice"] = choice->is_string()
                               ? *choice
                               : Json{{"type", "function"}, {"function", {{"name", (*choice)["name"]}}}};
@@ -125,8 +127,8 @@ void add_format(const Json& body, Json& chat) {
   for (const char* field : {"name", "description", "schema", "strict"}) copy_field(*format, field, schema);
 }
 
-constexpr FieldName kNames[] = {{"max_completion_tokens", "max_output_tokens"},
-                                {"response_format", "text.format"}};
+constexpr FieldName kNames[] = {
+    {"max_completion_tokens", "max_output_tokens"}, {".function.", "."}, {"response_format", "text.format"}};
 
 }  // namespace
 

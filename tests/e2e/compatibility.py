@@ -16,6 +16,10 @@ CLIENTS = (
      "clients_test.Node"),
     ("LangChain's ChatOpenAI", "pip install langchain-openai", "`invoke`, `stream`, `bind_tools`, `with_structured_output`, tool messages", "clients_test.LangChain"),
     ("llm", "pip install llm", "prompts by `extra-openai-models.yaml`, streamed, with a tool", "clients_test.Llm"),
+    ("openai (Python), embeddings", "pip install openai", "vectors as numbers and base64, `dimensions`", "serve_apis_test.Embeddings"),
+    ("openai (Python), responses", "pip install openai", "whole and streamed, items given back, calls of functions", "serve_apis_test.Responses"),
+    ("anthropic (Python)", "pip install anthropic", "messages, streams, stop sequences, counting tokens, tools, errors", "serve_apis_test.Anthropic"),
+    ("ollama (Python)", "pip install ollama", "chat, generate, streams, tools, embed, list, ps, show, errors", "serve_apis_test.Ollama"),
     ("curl", "", "every line of [server.md](server.md)", "clients_test.Curl"),
 )
 

@@ -5,7 +5,8 @@ import math
 import struct
 import unittest
 
-from serve_case import ServeTestCase
+from serve_case import Server, ServeTestCase
+from support import CODER, fetched
 
 try:
     import openai
@@ -22,6 +23,9 @@ except ImportError:
 
 INSTALLS = "the package is not installed: ./dev test installs it"
 HI = [{"role": "user", "content": "Say hi."}]
+WEATHER = {"name": "get_weather", "description": "Get the current weather of a city"}
+SCHEMA = {"type": "object", "properties": {"city": {"type": "string", "description": "The city"}}, "required": ["city"]}
+QUESTION = {"role": "user", "content": "What is the weather in Paris today?"}
 
 
 def length(vector):
@@ -164,6 +168,23 @@ class Anthropic(Api):
             anthropic.Anthropic(base_url=self.server.url, api_key="wrong", max_retries=0).messages.create(model="small", max_tokens=1, messages=HI)
 
 
+    @unittest.skipIf(anthropic is None, INSTALLS)
+    def test_anthropic_its_client_calls_tools(self):
+        client = anthropic.Anthropic(base_url=self.server.url, api_key="secret", max_retries=0)
+        asked = {"model": "small", "max_tokens": 100, "temperature": 0, "tools": [{**WEATHER, "input_schema": SCHEMA}]}
+        answer = client.messages.create(messages=[QUESTION], **asked)
+        self.assertEqual(answer.stop_reason, "tool_use", answer)
+        call = [block for block in answer.content if block.type == "tool_use"][0]
+        self.assertEqual((call.name, call.input), ("get_weather", {"city": "Paris"}))
+        with client.messages.stream(messages=[QUESTION], **asked) as stream:
+            final = stream.get_final_message()
+        self.assertEqual(final.content[-1].input, call.input)
+        self.assertEqual(final.stop_reason, "tool_use")
+        told = client.messages.create(messages=[QUESTION, {"role": "assistant", "content": answer.content},
+                                                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "21 degrees"}]}], **asked)
+        self.assertIn("21", told.content[0].text)
+
+
 class Responses(Api):
     def test_responses_the_answer_is_the_chats(self):
         answer = self.ok("/v1/responses", {"input": "Say hi.", "temperature": 0, "max_output_tokens": 12})
@@ -187,6 +208,19 @@ class Responses(Api):
         again = client.responses.create(model="small", temperature=0, max_output_tokens=4,
                                         input=[{"role": "user", "content": "Say hi."}, *answer.output, {"role": "user", "content": "And again."}])
         self.assertGreater(again.usage.input_tokens, answer.usage.input_tokens)
+
+
+    @unittest.skipIf(openai is None, INSTALLS)
+    def test_responses_the_client_of_openai_calls_functions(self):
+        client = openai.OpenAI(base_url=self.server.url + "/v1", api_key="secret", max_retries=0)
+        asked = {"model": "small", "temperature": 0, "max_output_tokens": 100, "tools": [{"type": "function", **WEATHER, "parameters": SCHEMA}]}
+        answer = client.responses.create(input=[QUESTION], **asked)
+        call = [item for item in answer.output if item.type == "function_call"][0]
+        self.assertEqual((call.name, json.loads(call.arguments)), ("get_weather", {"city": "Paris"}))
+        events = list(client.responses.create(input=[QUESTION], stream=True, **asked))
+        self.assertEqual("".join(e.delta for e in events if e.type == "response.function_call_arguments.delta"), call.arguments)
+        told = client.responses.create(input=[QUESTION, *answer.output, {"type": "function_call_output", "call_id": call.call_id, "output": "21 degrees"}], **asked)
+        self.assertIn("21", told.output_text)
 
 
 class Ollama(Api):
@@ -251,9 +285,25 @@ class Ollama(Api):
         self.assertEqual(caught.exception.status_code, 404)
 
 
+    @unittest.skipIf(ollama is None, INSTALLS)
+    def test_ollama_its_client_calls_tools(self):
+        client = ollama.Client(host=self.server.url, headers=self.KEY)
+        asked = {"model": "small", "tools": [{"type": "function", "function": {**WEATHER, "parameters": SCHEMA}}], "options": {"temperature": 0, "num_predict": 100}}
+        answer = client.chat(messages=[QUESTION], **asked)
+        call = answer.message.tool_calls[0].function
+        self.assertEqual((call.name, call.arguments), ("get_weather", {"city": "Paris"}))
+        pieces = list(client.chat(messages=[QUESTION], stream=True, **asked))
+        self.assertEqual([c.function.arguments for p in pieces for c in p.message.tool_calls or ()], [call.arguments])
+        told = client.chat(messages=[QUESTION, answer.message, {"role": "tool", "tool_name": "get_weather", "content": "21 degrees"}], **asked)
+        self.assertIn("21", told.message.content)
+
+
 class Apis(Embeddings, Anthropic, Responses, Ollama, ServeTestCase):
     """One server for all of them."""
-    ARGUMENTS = ("-c", "1024", "--api-key", "secret", "--served-model-name", "small")
+
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server("-c", "1024", "--api-key", "secret", "--served-model-name", "small", model=fetched(CODER))
 
 if __name__ == "__main__":
     unittest.main()

@@ -155,6 +155,44 @@ TEST(AnthropicAnswer, AStreamJoinsToTheWholeHoweverItIsChopped) {
   }
 }
 
+TEST(AnthropicAnswer, CallsAreBlocks) {
+  AnthropicAnswer whole(calling_head(false), prompt_of(10), false);
+  whole.take(0, delta(kCall, FinishReason::stop));
+  const Json message = whole.whole(totals());
+  EXPECT_EQ(message["stop_reason"], "tool_use");
+  EXPECT_EQ(message["content"], Json::parse(R"([{"type": "text", "text": "I look."},
+      {"type": "tool_use", "id": "toolu_id_1", "name": "f", "input": {"x": 1}}])"));
+  for (const size_t step : {1, 7, 200}) {
+    AnthropicAnswer answer(calling_head(true), prompt_of(10), false);
+    const std::vector<Json> events = events_of(stream_of(answer, kCall, step, FinishReason::stop));
+    std::string arguments;
+    for (const Json& event : events) {
+      if (event["type"] == "content_block_delta" && event["delta"]["type"] == "input_json_delta")
+        arguments += event["delta"]["partial_json"];
+    }
+    EXPECT_EQ(Json::parse(arguments), Json::parse(R"({"x": 1})"));
+    EXPECT_EQ(answer.whole(totals())["content"], message["content"]);
+    EXPECT_EQ(events[events.size() - 2]["delta"]["stop_reason"], "tool_use");
+  }
+}
+
+TEST(AnthropicBody, ToolsAreTheChats) {
+  const GenerationBody body = read(R"({"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}],
+      "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}, {"name": "g", "input_schema": {}}],
+      "tool_choice": {"type": "tool", "name": "g", "disable_parallel_tool_use": true}})");
+  EXPECT_EQ(body.messages.input.tools, Json::parse(R"([
+      {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}},
+      {"type": "function", "function": {"name": "g", "parameters": {}}}])"));
+  EXPECT_EQ(body.tools.choice, ToolUse::Choice::required);
+  ASSERT_EQ(body.tools.declared.size(), 1U);
+  EXPECT_EQ(body.tools.declared[0].name, "g");
+  EXPECT_EQ(error_of([] {
+              read(R"({"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}],
+                       "tools": [{"name": "a b", "input_schema": {}}]})");
+            }).param(),
+            "tools[0].name");
+}
+
 TEST(AnthropicAnswer, AnErrorInAStreamIsAnEvent) {
   AnthropicAnswer answer(head(true), prompt_of(1), false);
   const std::vector<Json> events = events_of(answer.error_events(ApiError(504, "too long")));

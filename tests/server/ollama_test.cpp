@@ -99,6 +99,25 @@ TEST(OllamaAnswer, WholeAnswersHaveTheirCountsAndNanoseconds) {
       "eval_count": 4, "eval_duration": 500000000})"));
 }
 
+TEST(OllamaAnswer, CallsComeWholeWithTheirArgumentsAsAnObject) {
+  const Json calls = Json::parse(R"([{"function": {"name": "f", "arguments": {"x": 1}}}])");
+  OllamaAnswer whole(calling_head(false), prompt_of(10), true);
+  whole.take(0, delta(kCall, FinishReason::stop));
+  EXPECT_EQ(whole.whole(totals())["message"]["content"], "I look.");
+  EXPECT_EQ(whole.whole(totals())["message"]["tool_calls"], calls);
+  for (const size_t step : {1, 7, 200}) {
+    OllamaAnswer answer(calling_head(true), prompt_of(10), true);
+    const std::string stream = stream_of(answer, kCall, step, FinishReason::stop);
+    Json streamed = Json::array();
+    for (size_t at = 0; at < stream.size(); at = stream.find('\n', at) + 1) {
+      const Json line = Json::parse(stream.substr(at, stream.find('\n', at) - at));
+      if (line["message"].contains("tool_calls"))
+        for (const Json& call : line["message"]["tool_calls"]) streamed.push_back(call);
+    }
+    EXPECT_EQ(streamed, calls) << "in steps of " << step;
+  }
+}
+
 TEST(OllamaAnswer, AStreamIsLinesThatJoinToTheWhole) {
   const std::string text = "<think>\nhm, so\n</think>\n\nYes, it is.";
   for (const bool is_chat : {true, false}) {

@@ -184,7 +184,7 @@ AnswerHead with_tools(bool stream) {
 
 const char* const kCall = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
 
-TEST(Answer, CallsOfToolsHaveOpenAisShape) {
+TEST(OpenAiAnswer, CallsOfToolsHaveOpenAisShape) {
   OpenAiAnswer answer(with_tools(false), {two_choices()});
   answer.take(0, delta(0, "<think>" + std::string(kCall) + "</think>\n\nWell.\n"));
   answer.take(0, delta(0, std::string(kCall) + "\n" + kCall, FinishReason::stop));
@@ -211,7 +211,7 @@ TEST(Answer, CallsOfToolsHaveOpenAisShape) {
             Json::parse(R"([{"type": "function", "function": {"name": "f", "arguments": "{\"a\": "}}])"));
 }
 
-TEST(Answer, StreamedCallsBeginWithTheirIdAndNameAndGoOnWithArguments) {
+TEST(OpenAiAnswer, StreamedCallsBeginWithTheirIdAndNameAndGoOnWithArguments) {
   OpenAiAnswer answer(with_tools(true), {PromptChoices{}});
   const std::string text = "Well.\n" + std::string(kCall);
   std::string stream = answer.first_events();
@@ -251,7 +251,7 @@ TEST(Answer, StreamedCallsBeginWithTheirIdAndNameAndGoOnWithArguments) {
   EXPECT_EQ(finish, "tool_calls");
 }
 
-TEST(Answer, WithoutToolsTheTagsAreText) {
+TEST(OpenAiAnswer, WithoutToolsTheTagsAreText) {
   OpenAiAnswer answer(head(true, false), {PromptChoices{}});
   answer.take(0, delta(0, kCall, FinishReason::stop));
   const Json choice = answer.whole(totals())["choices"][0];

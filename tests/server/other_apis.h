@@ -22,6 +22,17 @@ inline AnswerHead head(bool stream) {
   return head;
 }
 
+/// A head for answers that call a tool "f" in the form of Hermes.
+inline AnswerHead calling_head(bool stream) {
+  AnswerHead calling = head(stream);
+  calling.tools.emplace();
+  calling.tools->tools.push_back({"f", Json()});
+  return calling;
+}
+
+inline const std::string kCall =
+    "I look.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n</tool_call>";
+
 inline PromptChoices prompt_of(int tokens) {
   PromptChoices prompt;
   prompt.prompt_tokens = tokens;

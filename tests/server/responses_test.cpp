@@ -84,6 +84,28 @@ TEST(ResponsesAnswer, AWholeAnswerIsAListOfItems) {
   EXPECT_EQ(whole["usage"]["total_tokens"], 14);
 }
 
+TEST(ResponsesAnswer, CallsAreItems) {
+  ResponsesAnswer whole(calling_head(false), prompt_of(10), echoed_fields(Json::object()));
+  whole.take(0, delta(kCall, FinishReason::stop));
+  const Json output = whole.whole(totals())["output"];
+  ASSERT_EQ(output.size(), 2U);
+  EXPECT_EQ(output[1]["type"], "function_call");
+  EXPECT_EQ(output[1]["name"], "f");
+  EXPECT_EQ(Json::parse(output[1]["arguments"].get<std::string>()), Json::parse(R"({"x": 1})"));
+  for (const size_t step : {1, 7, 200}) {
+    ResponsesAnswer answer(calling_head(true), prompt_of(10), echoed_fields(Json::object()));
+    std::string arguments;
+    for (const Json& event : events_of(stream_of(answer, kCall, step, FinishReason::stop))) {
+      if (event["type"] == "response.function_call_arguments.delta") arguments += event["delta"];
+      if (event["type"] == "response.function_call_arguments.done") {
+        EXPECT_EQ(event["arguments"], arguments);
+      }
+    }
+    EXPECT_EQ(arguments, output[1]["arguments"]);
+    EXPECT_EQ(answer.whole(totals())["output"], output);
+  }
+}
+
 TEST(ResponsesAnswer, AnAnswerThatWasCutIsIncomplete) {
   ResponsesAnswer answer(head(false), prompt_of(10), echoed_fields(Json::object()));
   answer.take(0, delta("Yes", FinishReason::length));
@@ -108,8 +130,12 @@ TEST(ResponsesAnswer, AStreamJoinsToTheWholeHoweverItIsChopped) {
       const std::string type = events[i]["type"];
       if (type == "response.reasoning_text.delta") reasoning += events[i]["delta"];
       if (type == "response.output_text.delta") said += events[i]["delta"];
-      if (type == "response.output_text.done") EXPECT_EQ(events[i]["text"], said);
-      if (type == "response.reasoning_text.done") EXPECT_EQ(events[i]["text"], reasoning);
+      if (type == "response.output_text.done") {
+        EXPECT_EQ(events[i]["text"], said);
+      }
+      if (type == "response.reasoning_text.done") {
+        EXPECT_EQ(events[i]["text"], reasoning);
+      }
       if (type == "response.output_item.done") items.push_back(events[i]["item"]);
     }
     EXPECT_EQ(said, "Yes, it is.");

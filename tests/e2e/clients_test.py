@@ -280,7 +280,7 @@ class Table(TestCase):
         self.assertEqual(text, wanted, "run python3 tests/e2e/compatibility.py --write")
         for name, _, _, test in compatibility.CLIENTS:
             module, case = test.split(".")
-            self.assertTrue(issubclass(getattr(importlib.import_module(module), case), unittest.TestCase), name)
+            self.assertTrue(any(each.startswith("test") for each in dir(getattr(importlib.import_module(module), case))), name)
 
 
 if __name__ == "__main__":

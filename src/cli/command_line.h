@@ -45,6 +45,7 @@ int verify_command(const Arguments& arguments);
 int trace_command(const Arguments& arguments);
 int perplexity_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
+int quantize_command(const Arguments& arguments);
 int pull_command(const Arguments& arguments);
 int models_command(const Arguments& arguments);
 

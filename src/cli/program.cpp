@@ -32,6 +32,7 @@ constexpr Command kCommands[] = {
     {"trace", "what one pass computes and how long each step takes", trace_command},
     {"perplexity", "how well a model predicts a text", perplexity_command},
     {"compare", "how far two models' predictions lie apart", compare_command},
+    {"quantize", "write a model as a GGUF file with fewer bits a weight", quantize_command},
     {"pull", "fetch a model from a hub", pull_command},
     {"models", "list or delete the models that were fetched", models_command},
 };

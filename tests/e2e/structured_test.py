@@ -12,9 +12,9 @@ from jsonschema import Draft202012Validator
 
 from score_test import MODELS
 from serve_case import Server
-from support import SMOLLM2, TestCase, fetched, jsonl, qwench
+from support import SANITIZED, TestCase, jsonl, qwench
 
-SCHEMAS = int(os.environ.get("QWENCH_SCHEMAS", "100"))
+SCHEMAS = int(os.environ.get("QWENCH_SCHEMAS", "20" if SANITIZED else "100"))
 PIECES = ['":', '",', '},', '],', '{"', '["', '\\"', '\\u', '00', '12', 'true', 'null', 'é', ' a', 'the', '"}']
 EOS = 316
 

@@ -136,6 +136,8 @@ TEST(ChatBody, WhatIsWrongIsNamed) {
       {R"("functions": [])", "functions", "tools"},
       {R"("function_call": "auto")", "function_call", "tools"},
       {R"("response_format": {"type": "xml"})", "response_format.type", "text"},
+      {R"("guided_regex": "a", "grammar": "root ::= \"a\"")", "grammar", "another field"},
+      {R"("guided_choice": [])", "guided_choice", "at least 1"},
       {R"("reasoning_effort": "low")", "reasoning_effort", "chat_template_kwargs"},
       {R"("logit_biass": {})", "logit_biass", "not known"},
       {R"("service_tier": "flex")", "service_tier", "auto"},

@@ -79,7 +79,8 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
   } else if (messages) {
     request.ids = engine.encode_chat(chat, options.templates.name());
     read.tools = read_line_tools(engine, chat, options.templates.name(), request.ids);
-    if (read.tools && request.constraint) fail("\"tools\": what constrains the text leaves no room for calls");
+    if (read.tools && request.constraint)
+      fail("\"tools\": what constrains the text leaves no room for calls");
     if (read.tools && flags_tool_tags_special(*engine.tokenizer())) request.skip_special_tokens = false;
     if (request.constraint) {
       request.constraint->reasoning = constraint_begins(engine, request.ids, chat, options.templates.name());

@@ -188,7 +188,7 @@ TEST(OpenAiAnswer, CallsOfToolsHaveOpenAisShape) {
   OpenAiAnswer answer(with_tools(false), {two_choices()});
   answer.take(0, delta(0, "<think>" + std::string(kCall) + "</think>\n\nWell.\n"));
   answer.take(0, delta(0, std::string(kCall) + "\n" + kCall, FinishReason::stop));
-  answer.take(1, delta(1, std::string(kCall).substr(0, 45), FinishReason::length));
+  answer.take(1, delta(1, std::string(kCall).substr(0, std::string(kCall).find('1')), FinishReason::length));
   Json choices = answer.whole(totals())["choices"];
   std::set<std::string> ids;
   for (Json& choice : choices) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/reasoning.h"
+#include "text/tokenizer.h"
 
 namespace qwench::cli {
 namespace {

@@ -175,8 +175,10 @@ Json ResponsesAnswer::response(const char* status, Json usage) const {
 
 std::string ResponsesAnswer::first_events() {
   const Json begun = response("in_progress", nullptr);
-  return event({{"type", "response.created"}, {"response", begun}}) +
-         event({{"type", "response.in_progress"}, {"response", begun}});
+  // Each event takes the next number: one after the other.
+  std::string events = event({{"type", "response.created"}, {"response", begun}});
+  events += event({{"type", "response.in_progress"}, {"response", begun}});
+  return events;
 }
 
 Json ResponsesAnswer::whole(const AnswerTotals& totals) {

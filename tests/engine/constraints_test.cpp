@@ -70,7 +70,7 @@ class Walk {
       state_.accept(id);
     }
   }
-  void take(const std::string& text) { take(std::vector<TokenId>(text.begin(), text.end())); }
+  void write(const std::string& text) { take(std::vector<TokenId>(text.begin(), text.end())); }
   bool ended() const { return state_.ended(); }
 
  private:
@@ -88,44 +88,44 @@ TEST(Constraints, StopIdsAreAllowedWhereTheTextIsComplete) {
   EXPECT_FALSE(walk.allows(kEnd));
   EXPECT_FALSE(walk.allows(kThink));
   EXPECT_FALSE(walk.allows('b'));
-  walk.take("a");
+  walk.write("a");
   EXPECT_TRUE(walk.allows(kEnd));
-  walk.take("b");
+  walk.write("b");
   EXPECT_FALSE(walk.ended());
 }
 
 TEST(Constraints, WhatNothingCanFollowHasEnded) {
   Walk walk(regex("ab"));
-  walk.take("ab");
+  walk.write("ab");
   EXPECT_TRUE(walk.ended());
 }
 
 TEST(Constraints, ReasoningThatThePromptHasOpenedIsFreeAndDoesNotEndTheAnswer) {
   Walk walk(regex("ab", Constraint::Reasoning::open));
   EXPECT_FALSE(walk.allows(kEnd));
-  walk.take("anything {");
+  walk.write("anything {");
   walk.take({kThought});
   EXPECT_FALSE(walk.allows('x'));
   walk.take({kNewlines});
   EXPECT_FALSE(walk.allows(kNewlines));
-  walk.take("ab");
+  walk.write("ab");
   EXPECT_TRUE(walk.ended());
 }
 
 TEST(Constraints, ReasoningMayBeOpenedByTheModel) {
   Walk reasons(regex("ab", Constraint::Reasoning::possible));
   reasons.take({kThink, 'x', kThought});
-  reasons.take("ab");
+  reasons.write("ab");
   Walk answers(regex("ab", Constraint::Reasoning::possible));
-  answers.take("a");
+  answers.write("a");
   EXPECT_FALSE(answers.allows(kThink));
 }
 
 TEST(Constraints, ReasoningEndsByItsTextWhereThatIsNoToken) {
   Walk walk(regex("ab", Constraint::Reasoning::open), false);
-  walk.take("well</th</think>");
+  walk.write("well</th</think>");
   EXPECT_FALSE(walk.allows('x'));
-  walk.take("ab");
+  walk.write("ab");
   EXPECT_TRUE(walk.ended());
 }
 

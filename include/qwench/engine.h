@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "qwench/activity.h"
 #include "qwench/dtype.h"
 #include "qwench/error.h"
 #include "qwench/request.h"
@@ -161,6 +162,7 @@ class Engine {
   Score score(std::span<const TokenId> ids, int top = 10);
 
   EngineStats stats() const;
+  EngineActivity activity() const;
 
   /// Refuses new requests from now on and waits for those there are, for at most `timeout` where there is
   /// one; 0 only refuses. True when nothing is left.

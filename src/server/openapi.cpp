@@ -78,6 +78,8 @@ Json success(std::string_view path) {
   if (path == "/v1/models") return answer("The list.", content("application/json", reference("ModelList")));
   if (path == "/v1/models/{model}")
     return answer("The model.", content("application/json", reference("Model")));
+  if (path == "/engine/events")
+    return answer("Events, until the client leaves.", content("text/event-stream", {{"type", "string"}}));
   if (path == "/metrics") return answer("The text.", content("text/plain", {{"type", "string"}}));
   if (path == "/health") return answer("Ready.", content("application/json", reference("Health")));
   return answer("The page.", content("application/json", {{"type", "object"}}));

@@ -29,6 +29,9 @@ constexpr Route kRoutes[] = {
     {"/health", "GET",
      "200 when requests are answered; 503 while the model loads and while the server drains.", false, false},
     {"/metrics", "GET", "Counters and histograms in Prometheus's text format.", true, false},
+    {"/engine/events", "GET",
+     "An event stream: running and waiting choices, the composition of each pass, the blocks of the KV "
+     "cache."},
     {"/openapi.json", "GET", "This description.", true, false},
 };
 

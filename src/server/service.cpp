@@ -14,12 +14,14 @@
 #include "server/ollama_pages.h"
 #include "server/ollama_request.h"
 #include "server/openapi.h"
+#include "server/page_files.h"
 #include "server/routes.h"
 
 namespace qwench::server {
 namespace {
 
 constexpr std::chrono::seconds kTick{1};
+constexpr int kWatchTurns = 4;  // of 50 ms each
 
 std::string allow_of(const Route& route) {
   return route.method == "GET" ? "GET, HEAD, OPTIONS" : fmt::format("{}, OPTIONS", route.method);
@@ -84,6 +86,7 @@ void Service::close() {
   answers_.post([&] {
     for (const auto& task : tasks_) task->client_left();
     tasks_.clear();
+    watchers_.close();
     ended.set_value();
   });
   ended.get_future().wait();
@@ -92,8 +95,9 @@ void Service::close() {
 
 void Service::tick() {
   auto next = std::chrono::steady_clock::now();
-  while (ticking_) {
+  for (int turn = 0; ticking_; ++turn) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (watched_ && turn % kWatchTurns == 0) answers_.post([this] { step_watchers(); });
     if (std::chrono::steady_clock::now() < next) continue;
     next = std::chrono::steady_clock::now() + kTick;
     answers_.post([this] {
@@ -111,6 +115,9 @@ bool Service::accept(const HttpRequest& head, HttpResponse& response) {
 }
 
 std::optional<HttpResponse> Service::refuse_head(const HttpRequest& head) const {
+  // The page itself holds no secret, and a browser has no key before it is there.
+  if ((head.method == "GET" || head.method == "HEAD") && find_page_file(head.path) != nullptr)
+    return std::nullopt;
   const Route* route = find_route(head.path);
   const ErrorShape shape = errors_of(head.path);
   if (head.method == "OPTIONS") {
@@ -155,6 +162,9 @@ std::optional<HttpResponse> Service::refuse_head(const HttpRequest& head) const 
 }
 
 void Service::handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
+  if (const PageFile* file = find_page_file(request.path))
+    return exchange->respond(page_response(*file, request));
+  if (request.path == "/engine/events" && request.method == "GET") return watch(request, exchange);
   const Route* route = find_route(request.path);
   if (route->method == "GET") return exchange->respond(with_cors(answer_get(request), request));
   parsing_.post([this, request = std::make_shared<HttpRequest>(std::move(request)), exchange] {
@@ -194,6 +204,22 @@ HttpResponse Service::answer_get(const HttpRequest& request) const {
     return json_response(200, ollama_models_page(*engine, options_.model_names));
   if (request.path == "/props") return json_response(200, props_page(*engine, options_.model_names));
   return models(request.path);
+}
+
+void Service::watch(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+  answers_.post([this, exchange, headers = cors_.headers(request.headers)]() mutable {
+    if (!watchers_.add(exchange, headers)) {
+      exchange->respond({ApiError(503, "too many watch the engine already").to_response()});
+    } else {
+      watched_ = true;
+    }
+  });
+}
+
+void Service::step_watchers() {
+  if (state_ == State::draining) watchers_.close();
+  watchers_.step(*engine_);
+  watched_ = !watchers_.empty();
 }
 
 HttpResponse Service::health() const {
@@ -418,7 +444,8 @@ void Service::answered(const HttpRequest& request, int status, double seconds, b
   const Route* route = find_route(request.path);
   const bool known = request.method == "GET" || request.method == "POST" || request.method == "HEAD" ||
                      request.method == "OPTIONS";
-  metrics_.http_answered(route == nullptr ? "other" : std::string(route->path),
+  const char* unlisted = find_page_file(request.path) != nullptr ? "page" : "other";
+  metrics_.http_answered(route == nullptr ? unlisted : std::string(route->path),
                          known ? request.method : "other", status);
   const bool routine = status == 200 && (request.path == "/health" || request.path == "/metrics");
   if (routine) return;

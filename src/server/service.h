@@ -19,6 +19,7 @@
 #include "server/prompt_text.h"
 #include "server/request_body.h"
 #include "server/tool_grammars.h"
+#include "server/watchers.h"
 #include "server/work_queue.h"
 
 namespace qwench::server {
@@ -69,6 +70,8 @@ class Service : public HttpHandler {
   void look_for_calls(const ToolUse& use, const PromptText& text, AnswerHead& head, Request& request) const;
   void run(GenerationJob job);
   void tick();
+  void watch(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
+  void step_watchers();
   void check_model(const std::string& name) const;
   void log_prompt(const std::string& request_id, const std::string& text) const;
   PromptText prompt_text() const;
@@ -86,6 +89,8 @@ class Service : public HttpHandler {
   std::vector<TokenId> stop_ids_;  // of the model; set before state_ says ready
 
   std::set<std::shared_ptr<GenerationTask>> tasks_;  // of the thread of answers_
+  Watchers watchers_;                                // of the thread of answers_
+  std::atomic<bool> watched_{false};
   WorkQueue parsing_{2};  // bodies to requests: a long prompt takes long, and must hold up no answer
   WorkQueue answers_{1};  // pieces to JSON
   std::atomic<bool> ticking_{true};

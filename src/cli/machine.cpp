@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "cli/user_folders.h"
+#include "core/user_folders.h"
 #include "core/json.h"
 #include "core/mapped_file.h"
 #include "core/thread_pool.h"

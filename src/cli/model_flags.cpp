@@ -5,7 +5,7 @@
 #include "cli/command_line.h"
 #include "cli/hub_model.h"
 #include "cli/terminal.h"
-#include "cli/user_folders.h"
+#include "core/user_folders.h"
 #include "core/log.h"
 #include "core/utf8.h"
 #include "kernels/quantize.h"

@@ -273,6 +273,7 @@ std::unique_ptr<Backend> make_vulkan_backend(const VulkanOptions& options, Threa
   VulkanDevice::Options device;
   device.memory_limit = options.memory;
   device.hides_memory = options.hides_memory;
+  device.binding_limit = options.binding_limit;
   return std::make_unique<VulkanBackend>(VulkanDevice::open(options.index, device), options, pool);
 }
 
@@ -280,7 +281,8 @@ int vulkan_validation_messages() { return VulkanInstance::validation_messages();
 
 std::vector<DeviceInfo> vulkan_devices() {
   std::vector<DeviceInfo> devices;
-  for (const PhysicalDevice& device : VulkanInstance::get()->devices()) devices.push_back(device.info);
+  const std::shared_ptr<VulkanInstance> instance = VulkanInstance::get();
+  for (const PhysicalDevice& device : instance->devices()) devices.push_back(device.info);
   return devices;
 }
 

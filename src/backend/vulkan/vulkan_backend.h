@@ -13,7 +13,9 @@ struct VulkanOptions {
   bool keeps_f32 = false;         ///< f32 matrices stay f32 instead of becoming f16
   std::optional<int> gpu_layers;  ///< layers from this one on are streamed; absent: none
   uint64_t memory = 0;            ///< most bytes of the device's memory; 0: no limit but the driver's
-  bool hides_memory = false;      ///< as if the host could not write to the device's memory: for tests
+  // For tests, which have one device and stand for others:
+  bool hides_memory = false;   ///< as if the host could not write to the device's memory
+  uint64_t binding_limit = 0;  ///< most bytes of a buffer that a shader sees at once; 0: the device's
 };
 
 /// A device of Vulkan. Matrices are kept as f16 (bf16 converted), or q8_0, q4_0, q4_1 and q4_k as stored,

@@ -69,6 +69,8 @@ VulkanDevice::VulkanDevice(std::shared_ptr<VulkanInstance> instance, const Physi
       physical_(physical),
       options_(options),
       chunks_(kBufferPlaces * physical.memory.memoryTypeCount) {
+  if (options.binding_limit > 0)
+    physical_.info.max_binding = std::min(physical_.info.max_binding, options.binding_limit);
   read_failure_from_environment();
 }
 

@@ -86,8 +86,9 @@ struct QueuePoint {
 class VulkanDevice : public std::enable_shared_from_this<VulkanDevice> {
  public:
   struct Options {
-    uint64_t memory_limit = 0;  // most bytes of the device's own memory; 0: no limit
-    bool hides_memory = false;  // as if the host saw none of it: what a discrete card is like
+    uint64_t memory_limit = 0;   // most bytes of the device's own memory; 0: no limit
+    bool hides_memory = false;   // as if the host saw none of it: what a discrete card is like
+    uint64_t binding_limit = 0;  // most bytes that a shader sees at once; 0: the device's
   };
 
   /// Opens the device of this index. Throws Error (unsupported, out_of_memory).
@@ -157,7 +158,7 @@ class VulkanDevice : public std::enable_shared_from_this<VulkanDevice> {
   };
 
   std::shared_ptr<VulkanInstance> instance_;
-  const PhysicalDevice physical_;
+  PhysicalDevice physical_;
   const Options options_;
   VkDevice device_ = VK_NULL_HANDLE;
   VkQueue compute_queue_ = VK_NULL_HANDLE;

@@ -56,8 +56,8 @@ class WeightStream {
   const int resident_layers_;
   std::map<int, Layer> layers_;
   std::array<std::unique_ptr<VulkanBuffer>, 2> slots_;
-  std::array<int, 2> content_{-1, -1};            // layers in the slots
-  std::array<uint64_t, 2> fetched_{};             // the copies that brought them
+  std::array<int, 2> content_{-1, -1};   // layers in the slots
+  std::array<uint64_t, 2> fetched_{};    // the copies that brought them
   std::array<QueuePoint, 2> readers_{};  // when the last commands that read a slot are done
   VkSemaphore copied_ = VK_NULL_HANDLE;
   VkSemaphore computed_ = VK_NULL_HANDLE;

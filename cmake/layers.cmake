@@ -14,6 +14,10 @@ endfunction()
 function(qwench_unity target)
   if(QWENCH_UNITY AND NOT target STREQUAL "qwench_kernels")
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      # GCC takes a file that is included for a header, whose unnamed namespaces others could include too.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
   endif()
 endfunction()
 

@@ -13,20 +13,12 @@
 #include "core/log.h"
 #include "core/memory.h"
 #include "qwench/error.h"
+#include "sanitized.h"
 
 namespace qwench::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The address sanitizer keeps what was freed.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
 
 fs::path malformed(const std::string& name) { return fs::path(QWENCH_TEST_DATA) / "malformed" / name; }
 
@@ -57,7 +49,7 @@ void flip_every_byte(const std::string& name, const std::string& file, const std
   size_t tried = 0;
   size_t refused = 0;
   const uint64_t before = peak_memory();
-  for (size_t i = 0; i < sound.size(); i += all || (i < 2000 && !kSanitized) ? 1 : 13) {
+  for (size_t i = 0; i < sound.size(); i += all || (i < 2000 && !test::kSanitized) ? 1 : 13) {
     const std::array<char, 5> changes{static_cast<char>(sound[i] ^ 1), '\xff', '\0', '"',
                                       static_cast<char>(sound[i] ^ 0x80)};
     for (size_t k = 0; k < changes.size(); ++k) {
@@ -85,7 +77,7 @@ void flip_every_byte(const std::string& name, const std::string& file, const std
   }
   std::printf("%s: %zu changes tried, %zu refused\n", file.c_str(), tried, refused);
   EXPECT_GT(refused, tried / 20);
-  if (!kSanitized) {
+  if (!test::kSanitized) {
     EXPECT_LT(peak_memory() - before, 4 * sound.size() + (uint64_t{64} << 20));
   }
 }

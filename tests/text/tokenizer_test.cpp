@@ -10,6 +10,7 @@
 #include "qwench/error.h"
 #include "text/detokenizer.h"
 #include "text/gguf_tokenizer.h"
+#include "sanitized.h"
 #include "tokenizer_files.h"
 
 namespace qwench {
@@ -223,11 +224,7 @@ TEST(Tokenizer, MalformedFilesAreRefusedInOneSentence) {
   std::printf("malformed tokenizers: %d cases\n", cases);
 }
 
-#ifdef __SANITIZE_ADDRESS__
-constexpr size_t kLongText = 1 << 16;
-#else
-constexpr size_t kLongText = 1 << 20;
-#endif
+constexpr size_t kLongText = test::kSanitized ? 1 << 16 : 1 << 20;
 
 TEST(Tokenizer, TimeIsProportionalToLength) {
   const auto tokenizer = Tokenizer::from_folder(test::cached("tokenizers/qwen3"));

@@ -43,6 +43,7 @@ configure() {
   local preset=$1
   shift
   [[ -f build/$preset/build.ninja ]] || set -- -DQWENCH_TESTS=OFF -DQWENCH_BENCH=OFF -DQWENCH_FUZZ=OFF "$@"
+  [[ -z ${CI:-} ]] || set -- -DQWENCH_UNITY=ON "$@"  # where all is compiled, and once
   quietly cmake --preset "$preset" "$@"
 }
 

@@ -56,7 +56,7 @@ options=(-DQWENCH_TESTS=ON)
 configure "$preset" "${options[@]}"
 compile "$preset"
 
-chosen=(--test-dir "build/$preset" --output-on-failure --no-tests=error --parallel "$(jobs)")
+chosen=(--test-dir "build/$preset" --output-on-failure --no-tests=error --parallel "$(($(jobs) + 1))")  # some tests wait
 $real || chosen+=(--label-exclude real)
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -98,6 +99,13 @@ struct DeviceCounts {
   int64_t streamed_bytes = 0;  // weights that were copied to the device to be computed with
 };
 
+/// What a device can do at best, measured.
+struct DeviceSpeed {
+  double read_gb_per_s = 0;    // of its own memory, by a shader
+  double copy_gb_per_s = 0;    // within its own memory: bytes read and written
+  double f32_gflop_per_s = 0;  // fused multiply-adds, each two operations
+};
+
 /// Owns memory and runs the operations of the decoder on it. Used by one thread at a time. Operations
 /// allocate nothing in the long run; allocate, load and make_kv_cache throw Error (out_of_memory,
 /// unsupported). On the CPU an operation is done when the call returns, and throws nothing. Backends of
@@ -153,6 +161,8 @@ class Backend {
   virtual std::span<const OperationTime> measured() { return {}; }
   virtual std::span<const CopyTime> measured_copies() { return {}; }
   virtual DeviceCounts counts() const { return {}; }
+  /// Takes a second or two. Empty for the CPU (kernels/machine_limits.h). Throws Error.
+  virtual std::optional<DeviceSpeed> measure_speed() { return std::nullopt; }
 };
 
 }  // namespace qwench

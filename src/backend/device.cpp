@@ -97,8 +97,8 @@ std::optional<DeviceInfo> choose_device(const std::string& name) {
               fmt::format("there is no device '{}'; expected auto, cpu, vulkan or vulkan:N", name));
 }
 
-std::unique_ptr<Backend> make_backend(const DeviceOptions& options, ThreadPool& pool) {
-  const std::optional<DeviceInfo> device = choose_device(options.device);
+std::unique_ptr<Backend> make_backend(const std::optional<DeviceInfo>& device, const DeviceOptions& options,
+                                      ThreadPool& pool) {
   if (!device) return make_cpu_backend(pool);
   VulkanOptions vulkan;
   vulkan.index = device->index;

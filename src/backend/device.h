@@ -35,12 +35,11 @@ struct DeviceInfo {
 /// program was built without it.
 std::vector<DeviceInfo> vulkan_devices();
 
-/// Where a model runs.
+/// How a model is put on a device.
 struct DeviceOptions {
-  std::string device = "cpu";     ///< "auto", "cpu", "vulkan" (the best there is) or "vulkan:N"
   std::optional<DType> dtype;     ///< what weights are asked to be kept as; see vulkan_backend.h
-  std::optional<int> gpu_layers;  ///< layers whose weights stay on the device; the others are streamed to it
-  uint64_t memory = 0;            ///< most bytes to use of the device; 0: its budget
+  std::optional<int> gpu_layers;  ///< layers from this one on are streamed to the device; absent: none
+  uint64_t memory = 0;  ///< most bytes to take of the device's memory; 0: as many as its driver gives
 };
 
 /// The device that a name stands for: empty for the CPU. "auto" is a discrete GPU that can be used, then an
@@ -49,7 +48,9 @@ struct DeviceOptions {
 /// name that is none, unsupported where the device is not there or cannot be used, which names --device cpu.
 std::optional<DeviceInfo> choose_device(const std::string& name);
 
-/// Throws Error as choose_device, out_of_memory. `pool` must outlive the backend.
-std::unique_ptr<Backend> make_backend(const DeviceOptions& options, ThreadPool& pool);
+/// The CPU's backend where there is no device. Throws Error (unsupported, out_of_memory). `pool` must outlive
+/// the backend.
+std::unique_ptr<Backend> make_backend(const std::optional<DeviceInfo>& device, const DeviceOptions& options,
+                                      ThreadPool& pool);
 
 }  // namespace qwench

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/cpu_backend.h"
+#include "backend/device.h"
 #include "checkpoint/expected_tensors.h"
 #include "core/memory.h"
 #include "engine/model_plan.h"
@@ -46,11 +46,24 @@ LoadedModel::LoadedModel(const std::filesystem::path& path, const EngineOptions&
       pool_(thread_count(checked(options).threads)) {
   const ModelConfig& config = checkpoint_->config();
   check_tensors(*checkpoint_);
-  const ModelPlan plan = plan_model(*checkpoint_, options, available_memory());
+  const std::optional<DeviceInfo> device = choose_device(options.device);
+  if (!device && (options.gpu_layers || options.device_memory > 0)) {
+    throw Error(
+        ErrorKind::invalid_argument,
+        "layers on a device and its memory were asked for, but the model runs on the CPU; name a device "
+        "(--device vulkan)");
+  }
+  const ModelPlan plan =
+      device ? plan_model(*checkpoint_, options, qwench::device_memory(*device, options), &*device)
+             : plan_model(*checkpoint_, options, available_memory());
   plan_ = plan.memory;
   info_.max_batch = plan.max_batch;
   info_.max_batch_tokens = plan.max_batch_tokens;
-  backend_ = make_cpu_backend(pool_);
+  DeviceOptions on_device;
+  on_device.dtype = options.dtype;
+  on_device.memory = options.device_memory;
+  if (plan.gpu_layers < plan.layers) on_device.gpu_layers = plan.gpu_layers;
+  backend_ = make_backend(device, on_device, pool_);
   decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
                    *backend_, info_.max_batch_tokens, plan_.logit_rows);
   cache_ = backend_->make_kv_cache(options.cells(stored_type(*checkpoint_)), config.num_layers, plan_.blocks,

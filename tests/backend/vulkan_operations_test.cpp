@@ -8,7 +8,7 @@
 #include "backend/cpu/cpu_backend.h"
 #include "backend/vulkan/vulkan_backend.h"
 #include "test_tensor.h"
-#include "vulkan_device.h"
+#include "vulkan_test_device.h"
 
 namespace qwench {
 namespace {

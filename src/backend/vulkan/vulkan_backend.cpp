@@ -10,6 +10,7 @@
 #include "backend/device.h"
 #include "backend/vulkan/command_cache.h"
 #include "backend/vulkan/command_recorder.h"
+#include "backend/vulkan/speed.h"
 #include "backend/vulkan/step_data.h"
 #include "backend/vulkan/vulkan_tensors.h"
 #include "qwench/error.h"
@@ -19,6 +20,7 @@ namespace {
 
 // A matrix is read back at once, or this much of it at a time.
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
+constexpr uint64_t kLeastResults = 65536;
 constexpr uint64_t kLargestParts = uint64_t{64} << 20;
 
 const VulkanMatrix& vulkan(const Matrix& matrix) { return static_cast<const VulkanMatrix&>(matrix); }
@@ -36,6 +38,7 @@ class VulkanBackend final : public Backend {
     if (options.gpu_layers) stream_ = std::make_unique<WeightStream>(device_, *options.gpu_layers);
     commands_ = std::make_unique<CommandCache>(device_, pipelines_, stream_.get());
     pending_.reserve(4096);
+    reserve_results(kLeastResults);
   }
 
   std::string description() const override {
@@ -186,6 +189,10 @@ class VulkanBackend final : public Backend {
     commands_->measure(on);
   }
   std::span<const OperationTime> measured() override { return commands_->measured(); }
+  std::optional<DeviceSpeed> measure_speed() override {
+    run();
+    return qwench::measure_speed(device_, pipelines_);
+  }
   std::span<const CopyTime> measured_copies() override { return commands_->measured_copies(); }
 
   DeviceCounts counts() const override {
@@ -222,7 +229,7 @@ class VulkanBackend final : public Backend {
   void reserve_results(uint64_t bytes) {
     if (results_ && results_->size() >= bytes) return;
     run();  // what was recorded for the buffer so far
-    results_ = device_->make_buffer(std::max<uint64_t>(bytes, 65536), BufferPlace::download, "results");
+    results_ = device_->make_buffer(std::max(bytes, kLeastResults), BufferPlace::download, "results");
     commands_->forget();
   }
 

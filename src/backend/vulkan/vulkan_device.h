@@ -26,9 +26,8 @@ inline constexpr uint32_t kBufferPlaces = 4;
 /// Memory of a device, of which buffers take pieces; mapped where the host sees it.
 class DeviceMemory {
  public:
-  DeviceMemory(const VulkanDevice& device, VkDeviceMemory memory, uint64_t size, std::byte* mapped,
-               bool counts)
-      : device_(device), memory_(memory), size_(size), mapped_(mapped), counts_(counts) {}
+  DeviceMemory(const VulkanDevice& device, VkDeviceMemory memory, uint64_t size, std::byte* mapped)
+      : device_(device), memory_(memory), size_(size), mapped_(mapped) {}
   ~DeviceMemory();
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
@@ -42,7 +41,6 @@ class DeviceMemory {
   VkDeviceMemory memory_;
   uint64_t size_;
   std::byte* mapped_;
-  bool counts_;  // as the device's own
 };
 
 /// A storage buffer. Immovable; held by unique_ptr.
@@ -66,6 +64,7 @@ class VulkanBuffer {
   VkBuffer buffer_ = VK_NULL_HANDLE;
   uint64_t size_ = 0;
   uint64_t id_ = 0;
+  uint64_t counted_ = 0;  // of the device's own memory
   std::byte* mapped_ = nullptr;
 };
 
@@ -142,13 +141,12 @@ class VulkanDevice : public std::enable_shared_from_this<VulkanDevice> {
   bool lost() const { return lost_; }
 
  private:
-  friend class DeviceMemory;
+  friend class VulkanBuffer;
   VulkanDevice(std::shared_ptr<VulkanInstance> instance, const PhysicalDevice& physical,
                const Options& options);
   void create();
   uint32_t memory_type(uint32_t allowed, BufferPlace place) const;
-  std::shared_ptr<DeviceMemory> take_memory(uint64_t size, uint32_t type, BufferPlace place,
-                                            const std::string& purpose);
+  std::shared_ptr<DeviceMemory> take_memory(uint64_t size, uint32_t type, const std::string& purpose);
   void read_failure_from_environment();
 
   struct Chunk {

@@ -36,13 +36,11 @@ Wish wish_of(BufferPlace place) {
 
 }  // namespace
 
-DeviceMemory::~DeviceMemory() {
-  device_.api().free_memory(device_.handle(), memory_, nullptr);
-  if (counts_) device_.used_ -= size_;
-}
+DeviceMemory::~DeviceMemory() { device_.api().free_memory(device_.handle(), memory_, nullptr); }
 
 VulkanBuffer::~VulkanBuffer() {
   if (buffer_ != VK_NULL_HANDLE) device_->api().destroy_buffer(device_->handle(), buffer_, nullptr);
+  device_->used_ -= counted_;
 }
 
 uint32_t VulkanDevice::memory_type(uint32_t allowed, BufferPlace place) const {
@@ -69,7 +67,7 @@ uint32_t VulkanDevice::memory_type(uint32_t allowed, BufferPlace place) const {
   return best;
 }
 
-std::shared_ptr<DeviceMemory> VulkanDevice::take_memory(uint64_t size, uint32_t type, BufferPlace place,
+std::shared_ptr<DeviceMemory> VulkanDevice::take_memory(uint64_t size, uint32_t type,
                                                         const std::string& purpose) {
   VkMemoryAllocateInfo allocate{};
   allocate.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO;
@@ -90,9 +88,7 @@ std::shared_ptr<DeviceMemory> VulkanDevice::take_memory(uint64_t size, uint32_t 
     }
     mapped = static_cast<std::byte*>(address);
   }
-  const bool counts = place == BufferPlace::device;
-  if (counts) used_ += size;
-  return std::make_shared<DeviceMemory>(*this, memory, size, mapped, counts);
+  return std::make_shared<DeviceMemory>(*this, memory, size, mapped);
 }
 
 std::unique_ptr<VulkanBuffer> VulkanDevice::make_buffer(uint64_t size, BufferPlace place,
@@ -136,23 +132,22 @@ std::unique_ptr<VulkanBuffer> VulkanDevice::make_buffer(uint64_t size, BufferPla
   Chunk& chunk = chunks_[static_cast<uint32_t>(place) * physical_.memory.memoryTypeCount + type];
   const uint64_t at = (chunk.used + needs.alignment - 1) / needs.alignment * needs.alignment;
   if (needs.size > kLargestChunk / 4) {
-    memory = take_memory(needs.size, type, place, purpose);
+    memory = take_memory(needs.size, type, purpose);
   } else if (chunk.memory && at + needs.size <= chunk.memory->size()) {
     memory = chunk.memory;
     offset = at;
     chunk.used = at + needs.size;
   } else {
     chunk.next_size = std::clamp(chunk.next_size * 2, kFirstChunk, kLargestChunk);
-    uint64_t bytes = std::max(chunk.next_size, needs.size);
-    if (place == BufferPlace::device && options_.memory_limit > 0 && used_ + bytes > options_.memory_limit)
-      bytes = needs.size;
-    chunk.memory = memory = take_memory(bytes, type, place, purpose);
+    const uint64_t bytes = std::max(chunk.next_size, needs.size);
+    chunk.memory = memory = take_memory(bytes, type, purpose);
     chunk.used = needs.size;
   }
   check(api().bind_buffer_memory(device_, buffer->buffer_, memory->handle(), offset), purpose);
   const bool hidden = place == BufferPlace::device && options_.hides_memory;
   if (memory->mapped() != nullptr && !hidden) buffer->mapped_ = memory->mapped() + offset;
   buffer->memory_ = std::move(memory);
+  if (place == BufferPlace::device) used_ += buffer->counted_ = needs.size;
   return buffer;
 }
 

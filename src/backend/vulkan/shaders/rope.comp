@@ -95,7 +95,7 @@ void main() {
   const uint slot = position % kBlockSize;
   for (uint word = thread; word < head_dim / kPerWord; word += kThreads) {
 #ifdef CELL_F16
-    const uint bits = packHalf2x16(vec2(head[2u * word], head[2u * word + 1u]));
+    const uint bits = half_bits(head[2u * word]) | half_bits(head[2u * word + 1u]) << 16;
 #else
     const uint bits = floatBitsToUint(head[word]);
 #endif

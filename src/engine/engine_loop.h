@@ -53,6 +53,8 @@ class EngineLoop {
   void end_unwanted();
   void pass();
   void fork(Job& job);
+  /// After its device was lost. Throws Error.
+  void load_again();
   void run(Errand& errand);
   void end_finished(Job& job);
   void end_all(FinishReason reason, const std::string& error = {});
@@ -69,6 +71,7 @@ class EngineLoop {
   // Of the loop's thread.
   std::vector<std::unique_ptr<Job>> jobs_;
   EngineStats counts_;
+  bool device_lost_ = false;
   int ended_ = 0;  // completions, since counts_ were published
 
   mutable std::mutex mutex_;

@@ -14,9 +14,6 @@ namespace qwench {
 struct InvarianceOptions {
   std::optional<DType> dtype;
   std::optional<DType> kv_dtype;  ///< as EngineOptions
-  std::string device = "cpu";     ///< as EngineOptions, and the two below
-  std::optional<int> gpu_layers;
-  uint64_t device_memory = 0;
   std::string device = "cpu";  ///< as EngineOptions, like the two below
   std::optional<int> gpu_layers;
   uint64_t device_memory = 0;

@@ -105,20 +105,24 @@ TEST_P(LinearOfType, EqualsPlainLoopsForEveryNumberOfRows) {
   const auto backend = vulkan(pool);
   Filler filler(*backend);
   const std::vector<std::pair<int64_t, int64_t>> shapes =
-      dtype == DType::q4_k ? std::vector<std::pair<int64_t, int64_t>>{{33, 256}, {97, 768}}
+      dtype == DType::q4_k || dtype == DType::q6_k
+          ? std::vector<std::pair<int64_t, int64_t>>{{33, 256}, {97, 768}}
       : is_quantized(dtype)
           ? std::vector<std::pair<int64_t, int64_t>>{{2, 32}, {33, 96}, {97, 544}}
           : std::vector<std::pair<int64_t, int64_t>>{{2, 1}, {5, 33}, {65, 200}, {130, 577}};
   for (const auto& [outputs, columns] : shapes) {
     std::unique_ptr<Tensor> weight;
-    if (dtype == DType::q4_1) {
+    if (!can_quantize(dtype) && is_quantized(dtype)) {
       weight = std::make_unique<Tensor>(DType::f32, outputs, columns, 3);
       weight->bytes.assign(bytes_of(dtype, static_cast<uint64_t>(outputs * columns)), std::byte{0});
       for (size_t i = 0; i < weight->bytes.size(); ++i)
         weight->bytes[i] = static_cast<std::byte>(i * 37 % 251);
-      for (size_t i = 0; i < weight->bytes.size(); i += 20) {
+      const auto block = static_cast<size_t>(traits(dtype).block_bytes);
+      for (size_t i = 0; i < weight->bytes.size(); i += block) {
         const std::vector<float> scale{0.01F, -0.07F};
-        pack(DType::f16, scale.data(), 2, weight->bytes.data() + i);
+        const std::vector<float> small{0.0003F};
+        if (dtype == DType::q4_1) pack(DType::f16, scale.data(), 2, weight->bytes.data() + i);
+        if (dtype == DType::q6_k) pack(DType::f16, small.data(), 1, weight->bytes.data() + i + 208);
       }
       weight->view = {"test.weight", dtype, {outputs, columns}, weight->bytes};
     } else {
@@ -161,7 +165,7 @@ TEST_P(LinearOfType, EqualsPlainLoopsForEveryNumberOfRows) {
 
 INSTANTIATE_TEST_SUITE_P(Vulkan, LinearOfType,
                          testing::Values(DType::f32, DType::f16, DType::q8_0, DType::q4_0, DType::q4_1,
-                                         DType::q4_k),
+                                         DType::q4_k, DType::q6_k),
                          [](const auto& type) { return std::string(name(type.param)); });
 
 TEST(VulkanOperations, ARowOfALinearHasTheSameBitsBesideAnyNumberOfOthers) {
@@ -396,7 +400,8 @@ class AttentionOf : public testing::TestWithParam<AttentionCase> {};
 TEST_P(AttentionOf, PagedBatchesEqualTheCpu) {
   QWENCH_NEEDS_VULKAN(device);
   const AttentionCase& c = GetParam();
-  const double tolerance = c.cell == DType::f32 ? 2e-5 : 2e-3;
+  // A key that differs by its last bit may be rounded to the other f16 number.
+  const double tolerance = c.cell == DType::f32 ? 2e-5 : 5e-4;
   for (const bool fused : {true, false}) {
     expect_as_cpu(tolerance, [&](Backend& backend) {
       const auto cache = backend.make_kv_cache(c.cell, 2, 100, c.kv_heads, c.head_dim);

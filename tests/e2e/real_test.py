@@ -95,6 +95,18 @@ class Examined(TestCase):
 
 
 class Chat(TestCase):
+    def test_both_models_on_a_vulkan_device_compute_what_the_cpu_computes(self):
+        listed = json.loads(qwench("devices", "--json").out)
+        if not listed["devices"]:
+            self.skipTest(f"there is no Vulkan device here: {listed['why_none']}")
+        for model, flags in ((SMOLLM2, []), (SMOLLM2, ["--dtype", "f16"]), (CODER, [])):
+            with self.subTest(f"{os.path.basename(model)} {' '.join(flags)}"):
+                outcome = qwench("verify", fetched(model), "--device", "vulkan", "--tokens", "8", "--json", *flags, timeout=1800)
+                report = outcome.lines()[0]
+                print(f"vulkan: {os.path.basename(model)} {' '.join(flags)}: logits within {report['rows'][-1]['max_abs']:.1e}, "
+                      f"{report['greedy']['equal']} of {report['greedy']['tokens']} greedy tokens equal")
+                self.assertEqual(outcome.code, 0, outcome)
+
     def test_the_coder_writes_a_function_and_speaks_chinese(self):
         code, chinese = jsonl("run", fetched(CODER), rows=[
             {"messages": [{"role": "user", "content": "Write a Python function that returns the factorial of n."}],

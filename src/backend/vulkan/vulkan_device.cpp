@@ -138,9 +138,10 @@ void VulkanDevice::check(VkResult result, const std::string& what) const {
 }
 
 void VulkanDevice::read_failure_from_environment() {
-  // "lost:12" or "memory:12": what the tests of failures inject.
+  // "lost:12" or "memory:12": what the tests of failures inject, once a process.
+  static std::atomic<bool> done{false};
   const char* value = std::getenv("QWENCH_VULKAN_FAIL");
-  if (value == nullptr) return;
+  if (value == nullptr || done.exchange(true)) return;
   const std::string_view text = value;
   const size_t colon = text.find(':');
   if (colon == std::string_view::npos) return;

@@ -17,16 +17,28 @@ constexpr int64_t kQuantBlock = 32;
 
 int64_t divided_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+/// Bytes of a block that stand behind the row's integers, and where they are in the block.
+struct Scales {
+  size_t bytes;
+  size_t at;
+};
+
+Scales scales_of(DType dtype) {
+  if (dtype == DType::q6_k) return {2, 208};
+  return {static_cast<size_t>(dtype == DType::q4_1 ? 4 : 2), 0};
+}
+
 /// ggml's blocks of a row as integers first and scales behind.
 void split_blocks(DType dtype, const std::byte* blocks, const WeightLayout& layout, std::byte* row) {
-  const auto head = static_cast<size_t>(dtype == DType::q4_1 ? 4 : 2);
+  const Scales head = scales_of(dtype);
   const auto block_bytes = static_cast<size_t>(traits(dtype).block_bytes);
-  const auto count = static_cast<size_t>(layout.cols / kQuantBlock);
+  const auto count = static_cast<size_t>(layout.cols / traits(dtype).block_size);
+  const size_t rest = block_bytes - head.bytes;
   std::byte* scales = row + size_t{layout.quants} * 16;
   for (size_t b = 0; b < count; ++b) {
     const std::byte* block = blocks + b * block_bytes;
-    std::memcpy(scales + b * head, block, head);
-    std::memcpy(row + b * (block_bytes - head), block + head, block_bytes - head);
+    std::memcpy(scales + b * head.bytes, block + head.at, head.bytes);
+    std::memcpy(row + b * rest, block + (head.at == 0 ? head.bytes : 0), rest);
   }
 }
 

@@ -18,7 +18,7 @@ namespace qwench {
 struct WeightLayout {
   static constexpr int64_t kPanelRows = 32;
 
-  DType dtype = DType::f16;  // f32, f16, q8_0, q4_0, q4_1 or q4_k
+  DType dtype = DType::f16;  // f32, f16, q8_0, q4_0, q4_1, q4_k or q6_k
   int64_t rows = 0;
   int64_t cols = 0;
   uint32_t columns = 0;  // cols, a multiple of 32

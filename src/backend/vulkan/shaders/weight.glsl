@@ -82,6 +82,30 @@ void weight8(uint row, uint units, uint quants, uint k, out vec4 low, out vec4 h
   second -= offset;
   low = first;
   high = second;
+#elif defined(WEIGHT_Q6_K)
+  // Of ggml's block_q6_K 13 units of 256 elements: 128 bytes with the low 4 bits, 64 with the high 2, 16 8-bit
+  // scales; its d stands behind all blocks of the row.
+  const uint index = k >> 8;
+  const uint super = index * 13u;
+  const uint e = k & 255u;
+  const uint half_block = e >> 7;
+  const uint group = (e >> 5) & 3u;
+  const uint l = e & 31u;
+  const uint low_byte = half_block * 64u + (group & 1u) * 32u + l;
+  const uint high_byte = half_block * 32u + l;
+  const uvec4 low_unit = weight_unit(row, units, super + (low_byte >> 4));
+  const uvec4 high_unit = weight_unit(row, units, super + 8u + (high_byte >> 4));
+  const uvec2 low_words = (low_byte & 8u) == 0u ? low_unit.xy : low_unit.zw;
+  const uvec2 high_words = (high_byte & 8u) == 0u ? high_unit.xy : high_unit.zw;
+  const uint scale_byte = half_block * 8u + group * 2u + (l >> 4);
+  const uint scale_word = weight_unit(row, units, super + 12u)[scale_byte >> 2];
+  const float scale = float(bitfieldExtract(int(scale_word), int((scale_byte & 3u) * 8u), 8));
+  const float d = half_of(weight_unit(row, units, quants + (index >> 3)), index & 7u);
+  precise float factor = d * scale;
+  const uint low_shift = (group & 2u) << 1;
+  const uvec2 bits = ((low_words >> low_shift) & 0x0f0f0f0fu) | (((high_words >> (group * 2u)) & 0x03030303u) << 4);
+  low = (signed_bytes(bits.x) - 32.0) * factor;
+  high = (signed_bytes(bits.y) - 32.0) * factor;
 #else
 #error "no type of weights is defined"
 #endif

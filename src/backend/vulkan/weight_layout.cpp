@@ -114,6 +114,7 @@ std::string_view shader_ending(DType dtype) noexcept {
     case DType::q4_0:
     case DType::q4_1:
     case DType::q4_k:
+    case DType::q6_k:
       return name(dtype);
     default:
       return {};
@@ -145,6 +146,10 @@ WeightLayout::WeightLayout(DType type, int64_t row_count, int64_t col_count)
     case DType::q4_1:
       integers = padded / 2;
       scale_bytes = padded / kQuantBlock * (dtype == DType::q4_1 ? 4 : 2);
+      break;
+    case DType::q6_k:
+      integers = cols / 256 * 208;
+      scale_bytes = cols / 256 * 2;
       break;
     case DType::q4_k:
       integers = static_cast<int64_t>(bytes_of(dtype, static_cast<uint64_t>(cols)));

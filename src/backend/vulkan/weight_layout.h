@@ -13,8 +13,8 @@ namespace qwench {
 /// How a matrix lies on the device (shaders/weight.glsl reads it). Rows are filled up with zeros to a
 /// multiple of 32 elements and cut into units of 16 bytes; 32 rows make a panel, in which the same unit of
 /// all rows lies together: [panels, units, 32 rows, 16 bytes]. Of q8_0, q4_0 and q4_1 a row has its integers
-/// first, as in ggml's blocks, and then the blocks' scales (q4_1: scale and minimum). q4_k blocks are as ggml
-/// has them.
+/// first, as in ggml's blocks, and then the blocks' scales (q4_1: scale and minimum);
+/// q6_k has its blocks' d there. q4_k blocks are as ggml has them.
 struct WeightLayout {
   static constexpr int64_t kPanelRows = 32;
 

@@ -63,7 +63,7 @@ class OnDevice(TestCase):
     def run_ids(self, *flags, env=None, rows=1):
         """Greedy tokens of a prompt."""
         line = json.dumps({"ids": [5, 6, 7, 8, 9], "max_tokens": 12, "temperature": 0, "ignore_eos": True}) + "\n"
-        return qwench("run", model("qwen3-tiny-bf16-tied"), "--jsonl", "--kv-dtype", "f16", *flags, stdin=line * rows, env=env)
+        return qwench("run", model("qwen3-tiny-bf16-tied"), "--jsonl", *flags, stdin=line * rows, env=env)
 
     def test_greedy_answers_are_those_of_the_cpu_whole_or_streamed(self):
         cpu = self.run_ids("--device", "cpu", "--dtype", "f16")

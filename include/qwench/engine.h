@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "qwench/activity.h"
 #include "qwench/dtype.h"
 #include "qwench/error.h"
 #include "qwench/request.h"
@@ -73,11 +74,15 @@ struct ModelInfo {
   std::string weight_type;  ///< of most bytes among the layers' matrices: "bf16"
   std::string device;       ///< "CPU (AVX2)"
   int threads = 0;
-  int context = 0;            ///< positions a sequence may have
-  int max_context = 0;        ///< the model's own limit of them
-  int max_batch = 0;          ///< completions that run at once
-  int max_batch_tokens = 0;   ///< rows of one forward pass
-  int vocab_size = 0;         ///< rows of the head; the tokenizer may have fewer ids
+  int context = 0;           ///< positions a sequence may have
+  int max_context = 0;       ///< the model's own limit of them
+  int max_batch = 0;         ///< completions that run at once
+  int max_batch_tokens = 0;  ///< rows of one forward pass
+  int vocab_size = 0;        ///< rows of the head; the tokenizer may have fewer ids
+  int embedding_size = 0;    ///< elements of Result::embedding
+  /// Of embeddings: what the model's files ask for, or mean where they say nothing. Absent where they ask for
+  /// a kind that is not supported.
+  std::optional<Pooling> pooling;
   int64_t parameters = 0;     ///< a tied embedding counts once
   uint64_t weight_bytes = 0;  ///< bytes of weights read for one token: all but the embedding's unused rows
   uint64_t kv_bytes_per_token = 0;
@@ -163,6 +168,7 @@ class Engine {
   Score score(std::span<const TokenId> ids, int top = 10);
 
   EngineStats stats() const;
+  EngineActivity activity() const;
 
   /// Refuses new requests from now on and waits for those there are, for at most `timeout` where there is
   /// one; 0 only refuses. True when nothing is left.

@@ -8,9 +8,17 @@
 #include <utility>
 #include <vector>
 
+#include "qwench/constraint.h"
 #include "qwench/sampling.h"
 
 namespace qwench {
+
+/// How one vector is made of a prompt's hidden states, behind the final norm.
+enum class Pooling {
+  mean,  ///< of all positions
+  last,  ///< the last position's
+};
+std::string_view name(Pooling pooling) noexcept;
 
 /// One prompt and what to do with it.
 struct Request {
@@ -24,6 +32,13 @@ struct Request {
   std::optional<int> prompt_logprobs;
   bool skip_special_tokens = true;  ///< special tokens leave no text
   bool include_stop = false;        ///< the stop string that ends the text is part of it
+  /// What the text must be: any text when absent. It goes before min_tokens and ignore_eos; stop strings and
+  /// max_tokens may still cut it short.
+  std::optional<Constraint> constraint;
+  /// A vector of the prompt is wanted in the place of an answer: Result::embedding. Nothing is drawn, so that
+  /// sampling and stop have no effect, the prompt may fill the context, and n is 1. Mean pooling computes the
+  /// whole prompt, whatever is cached.
+  std::optional<Pooling> embedding;
   /// Completions of the prompt, 1 to kMaxCompletions, which share its part of the KV cache. Completion i
   /// draws as a request for one completion with the seed `seed + i` does.
   int n = 1;
@@ -78,6 +93,7 @@ struct Result {
   Usage usage;
   std::vector<TokenLogprob> logprobs;         ///< [ids], where asked for
   std::vector<TokenLogprob> prompt_logprobs;  ///< [prompt ids - 1], where asked for
+  std::vector<float> embedding;               ///< [hidden size], not normalized, where asked for
   Timings timings;
 };
 

@@ -12,14 +12,22 @@ namespace {
 // "<think>" and the whitespace after it are at most a few tokens, whatever the vocabulary.
 constexpr size_t kTail = 16;
 
-bool prompt_opens_reasoning(const Engine& engine, const std::vector<TokenId>& ids) {
+std::string end_of(const Engine& engine, const std::vector<TokenId>& ids) {
   const auto tokenizer = engine.tokenizer();
-  if (tokenizer == nullptr) return false;
+  if (tokenizer == nullptr) return "";
   const std::span<const TokenId> all(ids);
-  return opens_reasoning(tokenizer->decode(all.last(std::min(kTail, all.size())), false));
+  return tokenizer->decode(all.last(std::min(kTail, all.size())), false);
 }
 
 }  // namespace
+
+Constraint::Reasoning constraint_begins(const Engine& engine, const std::vector<TokenId>& prompt,
+                                        const ChatTemplateInput& input,
+                                        const std::optional<std::string>& template_name) {
+  const bool tools = input.tools.is_array() && !input.tools.empty();
+  return reasoning_before_constraint(
+      end_of(engine, prompt), engine.chat_templates()->select(template_name, tools).source(), input.kwargs);
+}
 
 AnswerStyle answer_style(bool hide_reasoning) {
   return {
@@ -27,7 +35,7 @@ AnswerStyle answer_style(bool hide_reasoning) {
 }
 
 Result stream_answer(Engine& engine, const Request& request, AnswerStyle style, const std::stop_token& stop) {
-  AnswerPrinter printer(style, prompt_opens_reasoning(engine, request.ids));
+  AnswerPrinter printer(style, opens_reasoning(end_of(engine, request.ids)));
   std::vector<Result> results = engine.generate(
       std::span(&request, 1), [&](const Delta& delta) { print(printer.push(delta.text)); }, stop);
   print(printer.finish());

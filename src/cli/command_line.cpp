@@ -139,6 +139,7 @@ Option CommandLine::add_option(const std::string& names, T& value, const std::st
 template Option CommandLine::add_option(const std::string&, std::string&, const std::string&);
 template Option CommandLine::add_option(const std::string&, int&, const std::string&);
 template Option CommandLine::add_option(const std::string&, std::optional<int>&, const std::string&);
+template Option CommandLine::add_option(const std::string&, std::optional<std::string>&, const std::string&);
 template Option CommandLine::add_option(const std::string&, std::optional<float>&, const std::string&);
 template Option CommandLine::add_option(const std::string&, std::optional<uint64_t>&, const std::string&);
 template Option CommandLine::add_option(const std::string&, std::vector<std::string>&, const std::string&);

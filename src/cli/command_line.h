@@ -38,6 +38,7 @@ int serve_command(const Arguments& arguments);
 int tokenize_command(const Arguments& arguments);
 int template_command(const Arguments& arguments);
 int score_command(const Arguments& arguments);
+int embed_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
 int devices_command(const Arguments& arguments);
@@ -46,6 +47,7 @@ int verify_command(const Arguments& arguments);
 int trace_command(const Arguments& arguments);
 int perplexity_command(const Arguments& arguments);
 int compare_command(const Arguments& arguments);
+int quantize_command(const Arguments& arguments);
 int pull_command(const Arguments& arguments);
 int models_command(const Arguments& arguments);
 

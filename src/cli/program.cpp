@@ -21,10 +21,11 @@ namespace {
 constexpr Command kCommands[] = {
     {"run", "answer one prompt, or a file of them in one batch", run_command},
     {"chat", "talk with a model", chat_command},
-    {"serve", "answer over HTTP, by OpenAI's API", serve_command},
+    {"serve", "answer over HTTP, by the APIs of OpenAI, Anthropic and Ollama", serve_command},
     {"tokenize", "show the tokens of a text, or the text of token ids", tokenize_command},
     {"template", "render messages through a chat template", template_command},
     {"score", "log-probabilities of given tokens", score_command},
+    {"embed", "vectors of texts", embed_command},
     {"bench", "measure prefill and decode speed", bench_command},
     {"inspect", "show what a model's files hold, or check them", inspect_command},
     {"plan", "say what a model takes in memory, and whether it fits", plan_command},
@@ -33,6 +34,7 @@ constexpr Command kCommands[] = {
     {"trace", "what one pass computes and how long each step takes", trace_command},
     {"perplexity", "how well a model predicts a text", perplexity_command},
     {"compare", "how far two models' predictions lie apart", compare_command},
+    {"quantize", "write a model as a GGUF file with fewer bits a weight", quantize_command},
     {"pull", "fetch a model from a hub", pull_command},
     {"models", "list or delete the models that were fetched", models_command},
 };

@@ -12,7 +12,8 @@
 namespace qwench::cli {
 namespace {
 
-std::vector<TokenId> prompt_ids(const Engine& engine, const std::string& text, const RunOptions& options) {
+std::vector<TokenId> prompt_ids(const Engine& engine, const std::string& text, const RunOptions& options,
+                                std::optional<Constraint>& constraint) {
   if (options.raw) return engine.encode(text);
   if (engine.chat_templates() == nullptr) {
     if (!options.system.empty() || options.templates.given()) {
@@ -29,7 +30,9 @@ std::vector<TokenId> prompt_ids(const Engine& engine, const std::string& text, c
   input.messages.push_back({{"role", "user"}, {"content", text}});
   input.add_generation_prompt = true;
   input.kwargs = options.templates.kwargs();
-  return engine.encode_chat(input, options.templates.name());
+  std::vector<TokenId> ids = engine.encode_chat(input, options.templates.name());
+  if (constraint) constraint->reasoning = constraint_begins(engine, ids, input, options.templates.name());
+  return ids;
 }
 
 Json effective_set(const Engine& engine, const Request& request) {
@@ -58,7 +61,8 @@ void print_banner(const Engine& engine, const RunOptions& options) {
 
 int run_prompt(Engine& engine, const std::string& text, const RunOptions& options) {
   Request request;
-  request.ids = prompt_ids(engine, text, options);
+  request.constraint = options.constraint;
+  request.ids = prompt_ids(engine, text, options, request.constraint);
   request.sampling = options.sampling.sampling();
   request.stop = options.sampling.stop();
   request.logprobs = options.logprobs;

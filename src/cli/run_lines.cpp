@@ -7,11 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "cli/answer.h"
 #include "cli/interrupt.h"
 #include "cli/jsonl.h"
+#include "cli/line_tools.h"
 #include "cli/run_options.h"
 #include "cli/statistics.h"
 #include "cli/terminal.h"
+#include "engine/constraint_fields.h"
 #include "engine/sampling_options.h"
 
 namespace qwench::cli {
@@ -25,13 +28,20 @@ std::string known_fields() {
   Json settings = to_json(SamplingParams{});
   add_to_json(StopParams{}, settings);
   for (const auto& [name, value] : settings.items()) names.push_back(name);
+  names.insert(names.end(), std::begin(kConstraintFields), std::end(kConstraintFields));
   std::sort(names.begin(), names.end());
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-/// A line's request; its settings go before the flags'. Throws Error.
-Request read_request(const Engine& engine, const Json& line, const RunOptions& options) {
+struct Line {
   Request request;
+  std::optional<LineTools> tools;
+};
+
+/// A line's request; its settings go before the flags'. Throws Error.
+Line read_request(const Engine& engine, const Json& line, const RunOptions& options) {
+  Line read;
+  Request& request = read.request;
   SamplingOptions sampling;
   ChatTemplateInput chat;
   chat.add_generation_prompt = true;
@@ -39,6 +49,7 @@ Request read_request(const Engine& engine, const Json& line, const RunOptions& o
   request.stop = options.sampling.stop();
   request.logprobs = options.logprobs;
   bool chat_fields = false;
+  std::optional<Constraint> own;
   for (const auto& [name, value] : line.items()) {
     if (name == "prompt" || name == "ids") continue;
     if (name == "logprobs") {
@@ -46,6 +57,8 @@ Request read_request(const Engine& engine, const Json& line, const RunOptions& o
       if (!value.is_null()) request.logprobs = int_field(line, "logprobs", 0, 20);
     } else if (name == "skip_special") {
       request.skip_special_tokens = bool_field(line, "skip_special", true);
+    } else if (read_constraint_field(name, value, own)) {
+      continue;
     } else if (read_chat_field(name, value, chat)) {
       chat_fields = true;
     } else if (!read_sampling_field(name, value, sampling) && !read_stop_field(name, value, request.stop)) {
@@ -53,6 +66,7 @@ Request read_request(const Engine& engine, const Json& line, const RunOptions& o
                        known_fields()));
     }
   }
+  request.constraint = own ? std::move(own) : options.constraint;
   request.sampling = sampling.over(options.sampling.sampling());
 
   const bool prompt = find(line, "prompt") != nullptr;
@@ -64,11 +78,18 @@ Request read_request(const Engine& engine, const Json& line, const RunOptions& o
     request.ids = engine.encode(string_field(line, "prompt"));
   } else if (messages) {
     request.ids = engine.encode_chat(chat, options.templates.name());
+    read.tools = read_line_tools(engine, chat, options.templates.name(), request.ids);
+    if (read.tools && request.constraint)
+      fail("\"tools\": what constrains the text leaves no room for calls");
+    if (read.tools && flags_tool_tags_special(*engine.tokenizer())) request.skip_special_tokens = false;
+    if (request.constraint) {
+      request.constraint->reasoning = constraint_begins(engine, request.ids, chat, options.templates.name());
+    }
   } else {
     request.ids = ids_field(line, "ids");
   }
   engine.check(request);
-  return request;
+  return read;
 }
 
 }  // namespace
@@ -94,11 +115,14 @@ Json to_json(const Result& result, bool logprobs) {
 int run_lines(Engine& engine, const RunOptions& options) {
   std::vector<Json> answers;
   std::vector<Request> requests;
-  std::vector<size_t> places;  // of the requests, among the answers
+  std::vector<std::optional<LineTools>> tools;  // [requests]
+  std::vector<size_t> places;                   // of the requests, among the answers
   std::string line;
   while (std::getline(std::cin, line)) {
     try {
-      requests.push_back(read_request(engine, parse_line(line), options));
+      Line read = read_request(engine, parse_line(line), options);
+      requests.push_back(std::move(read.request));
+      tools.push_back(std::move(read.tools));
       places.push_back(answers.size());
       answers.emplace_back();
     } catch (const Error& error) {
@@ -113,6 +137,8 @@ int run_lines(Engine& engine, const RunOptions& options) {
     const bool failed = results[i].finish_reason == FinishReason::error;
     answers[places[i]] =
         failed ? error_line(results[i].error) : to_json(results[i], requests[i].logprobs.has_value());
+    if (!failed && tools[i] && results[i].text)
+      answers[places[i]]["tool_calls"] = line_tool_calls(*tools[i], *results[i].text);
   }
   for (const Json& answer : answers) print(to_line(answer) + "\n");
   if (!options.quiet) std::fputs((batch_statistics(results, seconds) + "\n").c_str(), stderr);

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "cli/command_line.h"
+#include "grammar/grammar_cache.h"
 
 namespace qwench::cli {
 
@@ -21,6 +24,16 @@ void RunOptions::add_to(CommandLine& line) {
                   "with --json, --jsonl: log-probabilities and so many alternatives, 0 to 20")
       .value_name("N")
       .whole_number();
+  const std::string group = "What the answer must be";
+  line.add_option("--json-schema", json_schema_, "JSON that is valid under this schema, a file or its text")
+      .value_name("FILE|TEXT")
+      .group(group);
+  line.add_option("--regex", regex_, "a text that this pattern matches as a whole")
+      .value_name("PATTERN")
+      .group(group);
+  line.add_option("--grammar", grammar_, "a text of this grammar, in llama.cpp's notation (GBNF)")
+      .value_name("FILE|TEXT")
+      .group(group);
   line.add_flag("-q,--quiet", quiet, "nothing but errors on stderr");
   templates.add_to(line);
   sampling.add_to(line);
@@ -30,6 +43,18 @@ void RunOptions::finish() {
   sampling.finish();
   templates.finish();
   model.finish(&source);
+  const auto constrain = [&](const std::optional<std::string>& value, Constraint::Kind kind,
+                             bool may_be_file) {
+    if (!value) return;
+    if (constraint) throw UsageError("only one of --json-schema, --regex and --grammar may be given");
+    std::error_code none;
+    const bool file = may_be_file && value->size() < 4096 && std::filesystem::is_regular_file(*value, none);
+    constraint = Constraint{.kind = kind, .text = file ? read_text_argument(*value) : *value};
+  };
+  constrain(json_schema_, Constraint::Kind::json_schema, true);
+  constrain(regex_, Constraint::Kind::regex, false);
+  constrain(grammar_, Constraint::Kind::grammar, true);
+  if (constraint) compile_constraint(*constraint);  // what is wrong with it is found before a model is loaded
   const auto exclude = [](bool a, bool b, const char* message) {
     if (a && b) throw UsageError(message);
   };

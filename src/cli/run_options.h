@@ -8,6 +8,7 @@
 #include "cli/model_flags.h"
 #include "cli/sampling_flags.h"
 #include "cli/text_source.h"
+#include "qwench/constraint.h"
 
 namespace qwench::cli {
 
@@ -24,11 +25,17 @@ struct RunOptions {
   bool hide_thinking = false;
   bool quiet = false;
   std::optional<int> logprobs;
+  std::optional<Constraint> constraint;
 
   void add_to(CommandLine& line);
   /// To be called once after parsing: contradictions are found before a model is loaded. Throws UsageError,
   /// Error.
   void finish();
+
+ private:
+  std::optional<std::string> grammar_;
+  std::optional<std::string> json_schema_;
+  std::optional<std::string> regex_;
 };
 
 /// Answers the lines of standard input in one batch; returns the exit code.

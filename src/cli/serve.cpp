@@ -9,6 +9,7 @@
 
 #include "cli/command_line.h"
 #include "cli/model_flags.h"
+#include "cli/pooling_flag.h"
 #include "hub/cache.h"
 #include "qwench/error.h"
 #include "server/server.h"
@@ -25,6 +26,7 @@ struct ServeOptions {
   int max_connections = 4096;
   int drain_timeout = 30;
   int request_timeout = 600;
+  std::string pooling;
 
   void add_to(CommandLine& line);
   void finish();
@@ -69,6 +71,11 @@ void ServeOptions::add_to(CommandLine& line) {
       .value_name("NAME")
       .repeatable()
       .group(access);
+  line.add_option(
+          "--pooling", pooling,
+          "of embeddings that name none: mean or last; as the model's files say when absent, else mean")
+      .value_name("KIND")
+      .group("Embeddings");
   const std::string limits = "Limits";
   line.add_option("--max-queue", server.service.max_queue, "answers that may wait; more are refused with 429")
       .value_name("N")
@@ -123,6 +130,7 @@ void ServeOptions::finish() {
   check_range("--drain-timeout", drain_timeout, 0, kLongest);
   if (server.http.ssl_cert.empty() != server.http.ssl_key.empty())
     throw UsageError("--ssl-cert and --ssl-key go together");
+  server.service.pooling = pooling_flag(pooling);
   model.finish();
   server.http.max_connections = static_cast<size_t>(max_connections);
   server.http.max_body_bytes = static_cast<size_t>(max_body_mb) << 20;

@@ -63,8 +63,8 @@ void TextSource::add_to(CommandLine& line, const std::string& positional, const 
 }
 
 void TextSource::finish() {
-  if (positional_option_->given()) positional_ = positional_text_;
-  if (flag_option_->given()) flag_ = flag_text_;
+  if (positional_option_ && positional_option_->given()) positional_ = positional_text_;
+  if (flag_option_ && flag_option_->given()) flag_ = flag_text_;
 }
 
 std::string TextSource::read(bool drop_last_newline) const {

@@ -96,6 +96,7 @@ std::vector<Result> Engine::generate(std::span<const Request> requests,
 }
 Score Engine::score(std::span<const TokenId> ids, int top) { return impl_->score(ids, top); }
 EngineStats Engine::stats() const { return impl_->loop().stats(); }
+EngineActivity Engine::activity() const { return impl_->loop().activity(); }
 bool Engine::drain(std::optional<std::chrono::nanoseconds> timeout) { return impl_->loop().drain(timeout); }
 void Engine::stop() { impl_->loop().stop(); }
 

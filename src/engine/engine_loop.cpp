@@ -39,7 +39,8 @@ EngineLoop::EngineLoop(LoadedModel& model, const EngineOptions& options)
       prefixes_(blocks_),
       scheduler_(blocks_, model.info().max_batch, model.info().max_batch_tokens, &prefixes_),
       pass_(model),
-      most_unfinished_(model.info().max_batch + options.max_queue) {
+      most_unfinished_(model.info().max_batch + options.max_queue),
+      activity_(blocks_.size()) {
   counts_.kv_blocks_total = blocks_.size();
   published_ = counts_;
   const SignalsBlocked blocked;
@@ -85,6 +86,17 @@ EngineStats EngineLoop::stats() const {
   return stats;
 }
 
+EngineActivity EngineLoop::activity() {
+  activity_.ask();
+  EngineActivity activity;
+  {
+    const std::lock_guard lock(mutex_);
+    activity = activity_.activity();
+  }
+  work_.notify_one();
+  return activity;
+}
+
 bool EngineLoop::drain(std::optional<std::chrono::nanoseconds> timeout) {
   std::unique_lock lock(mutex_);
   refusing_ = true;
@@ -108,7 +120,9 @@ void EngineLoop::stop() {
 void EngineLoop::main() {
   std::unique_lock lock(mutex_);
   while (true) {
-    work_.wait(lock, [&] { return stopping_ || !inbox_.empty() || !errands_.empty() || !jobs_.empty(); });
+    work_.wait(lock, [&] {
+      return stopping_ || !inbox_.empty() || !errands_.empty() || !jobs_.empty() || activity_.wanted();
+    });
     // An errand waits for those that run, and no others join them.
     std::deque<std::unique_ptr<Job>> jobs;
     if (errands_.empty() || stopping_) jobs.swap(inbox_);
@@ -201,7 +215,11 @@ void EngineLoop::pass() {
     if (part.sequence->index == 0 && !generation_of(*part.sequence).began())
       counts_.prompt_tokens += part.sequence->prompt_length;
   }
+  PassRecord record = ActivityLog::describe(parts, counts_.passes + 1);
+  const auto begin = std::chrono::steady_clock::now();
   const std::span<const int> rows = pass_.run(parts);
+  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  passes_done_.push_back(record);
   ++counts_.passes;
   for (size_t i = 0; i < parts.size(); ++i) scheduler_.commit(*parts[i].sequence, rows[i]);
   for (const ScheduledRows& part : parts) {
@@ -260,9 +278,13 @@ void EngineLoop::publish() {
   counts_.generation_tokens = pass_.tokens();
   counts_.draft_tokens = pass_.drafts();
   counts_.draft_hits = pass_.draft_hits();
+  if (activity_.wanted()) activity_.draw(blocks_);
   {
     const std::lock_guard lock(mutex_);
     published_ = counts_;
+    activity_.show();
+    for (const PassRecord& pass : passes_done_) activity_.add(pass);
+    passes_done_.clear();
     unfinished_ -= std::exchange(ended_, 0);
     if (unfinished_ == 0) done_.notify_all();
   }

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/activity_log.h"
 #include "engine/job.h"
 #include "engine/loaded_model.h"
 #include "engine/pass.h"
@@ -38,6 +39,7 @@ class EngineLoop {
   void run_alone(const std::function<void(BlockPool&)>& errand);
 
   EngineStats stats() const;
+  EngineActivity activity();
   bool drain(std::optional<std::chrono::nanoseconds> timeout);
   void stop();
 
@@ -72,7 +74,8 @@ class EngineLoop {
   std::vector<std::unique_ptr<Job>> jobs_;
   EngineStats counts_;
   bool device_lost_ = false;
-  int ended_ = 0;  // completions, since counts_ were published
+  std::vector<PassRecord> passes_done_;  // since counts_ were published
+  int ended_ = 0;                        // completions, since counts_ were published
 
   mutable std::mutex mutex_;
   std::condition_variable work_;  // the loop waits for it
@@ -84,6 +87,7 @@ class EngineLoop {
   bool refusing_ = false;
   bool stopping_ = false;
   EngineStats published_;
+  ActivityLog activity_;
 
   std::mutex join_mutex_;
   std::thread thread_;

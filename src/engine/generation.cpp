@@ -21,6 +21,9 @@ SamplingParams params_of(const Request& request, int index, const GenerationCont
 constexpr const char* kNotFinite =
     "the model's logits are not finite: the weights are damaged or of a type too small for them";
 
+constexpr const char* kStateNotFinite =
+    "the model's hidden states are not finite: the weights are damaged or of a type too small for them";
+
 }  // namespace
 
 std::string_view name(FinishReason reason) noexcept {
@@ -48,6 +51,7 @@ Generation::Generation(const Request& request, int index, const GenerationContex
       draft_(context.speculation) {
   check(request.stop);
   if (context.tokenizer) detokenizer_.emplace(context.tokenizer, request.skip_special_tokens);
+  if (request.constraint) constraint_.emplace(*request.constraint, *context.constraints);
   sequence_.index = index;
   sequence_.ids = request.ids;
   sequence_.prompt_length = static_cast<int>(request.ids.size());
@@ -67,8 +71,12 @@ Generation::Generation(const Request& request, int index, const GenerationContex
   result_.usage.prompt_tokens = sequence_.prompt_length;
   result_.seed = sampler_.seed();
   if (detokenizer_) result_.text.emplace();
-  sequence_.whole = index == 0 && next_prompt_logprob() >= 0;
-  if (max_tokens_ == 0 && !sequence_.whole) finish(FinishReason::length);
+  sequence_.whole = index == 0 && (next_prompt_logprob() >= 0 || request.embedding == Pooling::mean);
+  if (request.embedding) {
+    embedding_.emplace(*request.embedding, sequence_.prompt_length);
+  } else if (max_tokens_ == 0 && !sequence_.whole) {
+    finish(FinishReason::length);
+  }
 }
 
 void Generation::begin_pass(Time now) {
@@ -97,6 +105,16 @@ void Generation::take_prompt_logits(std::span<const float> logits) {
   if (max_tokens_ == 0) finish(FinishReason::length);
 }
 
+int Generation::next_embedding_row() const { return embedding_ && !finished_ ? embedding_->next_row() : -1; }
+
+void Generation::take_hidden_state(std::span<const float> state) {
+  if (!embedding_->take(state)) return fail(kStateNotFinite);
+  if (embedding_->next_row() >= 0) return;
+  result_.embedding = embedding_->vector();
+  result_.timings.prefill_seconds = seconds(std::chrono::steady_clock::now() - began_.value_or(submitted_));
+  finish(FinishReason::stop);
+}
+
 void Generation::propose_drafts() {
   if (sequence_.pending() != 1 || sequence_.drafted > 0 || result_.ids.empty()) return;
   sequence_.drafted = draft_.propose(sequence_.ids, tokens_left() - 1);
@@ -114,10 +132,11 @@ void Generation::follow(const Generation& first) {
 
 std::string Generation::take_logits(std::span<float> logits, SamplerScratch& scratch) {
   try {
-    if (!request_.logprobs) return append(sampler_.sample(logits, scratch));
+    const TokenFilter filter = constraint_ ? constraint_->filter(stop_ids_) : TokenFilter{};
+    if (!request_.logprobs) return append(sampler_.sample(logits, scratch, filter));
     // Log-probabilities are those of the logits as the model gave them, which sampling overwrites.
     raw_logits_.assign(logits.begin(), logits.end());
-    const TokenId id = sampler_.sample(logits, scratch);
+    const TokenId id = sampler_.sample(logits, scratch, filter);
     result_.logprobs.push_back(
         token_logprob(raw_logits_, id, *request_.logprobs, context_.vocabulary->valid_ids));
     return append(id);
@@ -150,13 +169,14 @@ std::string Generation::append(TokenId id) {
     finish(FinishReason::stop);
     return {};
   }
+  if (constraint_) constraint_->accept(id);
   std::string text;
   if (detokenizer_) {
     text = stop_matcher_.push(detokenizer_->push(id), tokens >= request_.stop.min_tokens);
     if (stop_matcher_.stopped()) take_stop_string(text);
     *result_.text += text;
   }
-  if (stop_matcher_.stopped()) {
+  if (stop_matcher_.stopped() || (constraint_ && constraint_->ended())) {
     finish(FinishReason::stop);
   } else if (tokens >= max_tokens_) {
     finish(FinishReason::length);

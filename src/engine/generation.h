@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/constraints.h"
+#include "engine/embedding.h"
 #include "engine/ngram_draft.h"
 #include "engine/sampler.h"
 #include "engine/sequence.h"
@@ -25,6 +27,7 @@ struct GenerationContext {
   std::optional<int> max_new_tokens;  // of the model
   int context = 0;
   Speculation speculation;
+  std::shared_ptr<Constraints> constraints;  // null without a tokenizer
 };
 
 /// One completion from its first token to its Result: draws tokens, makes text of them, decides when it ends.
@@ -53,13 +56,18 @@ class Generation {
   int next_prompt_logprob() const;
   void take_prompt_logits(std::span<const float> logits);
 
+  /// The row of the prompt whose final hidden state is the next that its embedding needs; -1 where none is.
+  int next_embedding_row() const;
+  void take_hidden_state(std::span<const float> state);
+
   /// Gives the sequence drafts of what comes next, where guessing is on.
   void propose_drafts();
   void learn_from_drafts(int proposed, int right) { draft_.learn(proposed, right); }
 
   /// The backend's argmax is all it needs of the logits.
   bool takes_argmax() const {
-    return !request_.logprobs && context_.vocabulary->excluded.empty() && sampler_.is_argmax();
+    return !request_.logprobs && !constraint_ && context_.vocabulary->excluded.empty() &&
+           sampler_.is_argmax();
   }
   /// The next token, from its logits [vocab] (overwritten) or by argmax; returns the text it releases. An
   /// argmax of -1 stands for logits that are not finite.
@@ -92,10 +100,12 @@ class Generation {
   std::optional<Detokenizer> detokenizer_;
   StopMatcher stop_matcher_;
   NgramDraft draft_;
+  std::optional<ConstraintState> constraint_;
   std::vector<TokenId> stop_ids_;  // ascending
   int max_tokens_;
   bool finished_ = false;
   Result result_;
+  std::optional<EmbeddingPool> embedding_;
   std::vector<float> raw_logits_;  // [vocab], where log-probabilities are wanted
   Time submitted_ = std::chrono::steady_clock::now();
   std::optional<Time> began_;

@@ -7,6 +7,7 @@
 #include "backend/device.h"
 #include "checkpoint/expected_tensors.h"
 #include "core/memory.h"
+#include "engine/embedding.h"
 #include "engine/model_plan.h"
 #include "engine/request_check.h"
 #include "hub/cache.h"
@@ -103,6 +104,8 @@ void LoadedModel::describe(const std::filesystem::path& path) {
   info_.context = plan_.context;
   info_.max_context = static_cast<int>(std::min<int64_t>(config().max_position, kLargestContext));
   info_.vocab_size = config().vocab_size;
+  info_.embedding_size = config().hidden_size;
+  info_.pooling = pooling_of(*checkpoint_);
   info_.parameters = weights.parameters;
   info_.weight_bytes = weights.bytes_per_token;
   info_.kv_bytes_per_token = plan_.kv_per_token;
@@ -124,6 +127,8 @@ void LoadedModel::prepare_generation() {
     }
   }
   generation_.tokenizer = text_.tokenizer();
+  if (generation_.tokenizer)
+    generation_.constraints = std::make_shared<Constraints>(generation_.tokenizer, vocabulary->valid_ids);
   generation_.vocabulary = std::move(vocabulary);
   generation_.defaults = checkpoint_->generation().sampling;
   generation_.max_new_tokens = checkpoint_->generation().max_new_tokens;

@@ -11,6 +11,7 @@ Pass::Pass(LoadedModel& model) : model_(model), desks_(static_cast<size_t>(model
 
 std::span<const int> Pass::run(std::span<const ScheduledRows> parts) {
   forward(parts);
+  take_hidden_states(parts);
   take_drafts(parts);
   Decoder& decoder = model_.decoder();
   waiting_.clear();  // of a pass that failed
@@ -41,15 +42,31 @@ void Pass::forward(std::span<const ScheduledRows> parts) {
     Generation& generation = generation_of(sequence);
     generation.begin_pass(now);
     if (part.copy_from >= 0) model_.backend().copy_block(model_.cache(), part.copy_from, part.copy_to);
+    const bool draws = part.draws && generation.next_embedding_row() < 0;
     const bool all = generation.next_prompt_logprob() >= 0 || sequence.drafted > 0;
     inputs_.push_back({std::span(sequence.ids)
                            .subspan(static_cast<size_t>(sequence.computed), static_cast<size_t>(part.rows)),
-                       sequence.computed, sequence.prompt_length, sequence.block_table, all, part.draws});
-    for (int row = all ? 0 : part.rows - 1; row < part.rows && (all || part.draws); ++row)
+                       sequence.computed, sequence.prompt_length, sequence.block_table, all, draws});
+    for (int row = all ? 0 : part.rows - 1; row < part.rows && (all || draws); ++row)
       rows_.push_back({parts_.size(), row});
-    parts_.push_back({&generation, sequence.computed, part.rows - sequence.drafted - 1, part.draws, 0, 0});
+    parts_.push_back({&generation, sequence.computed, part.rows - sequence.drafted - 1, draws, 0, 0});
   }
   model_.decoder().forward(inputs_, model_.cache());
+}
+
+/// Of prompts whose embedding is wanted; rows that were taken before a preemption come again.
+void Pass::take_hidden_states(std::span<const ScheduledRows> parts) {
+  int first = 0;  // row of the pass
+  for (size_t i = 0; i < parts.size(); first += parts[i].rows, ++i) {
+    Generation& generation = *parts_[i].generation;
+    for (int next = generation.next_embedding_row(); next >= 0; next = generation.next_embedding_row()) {
+      const int row = next - parts_[i].start;
+      if (row >= parts[i].rows) break;
+      hidden_state_.resize(static_cast<size_t>(model_.info().embedding_size));
+      model_.backend().read_row(model_.decoder().final_hidden(), first + row, hidden_state_);
+      generation.take_hidden_state(hidden_state_);
+    }
+  }
 }
 
 void Pass::take_drafts(std::span<const ScheduledRows> parts) {

@@ -54,6 +54,7 @@ class Pass {
   };
 
   void forward(std::span<const ScheduledRows> parts);
+  void take_hidden_states(std::span<const ScheduledRows> parts);
   void take_drafts(std::span<const ScheduledRows> parts);
   void use(const LogitRow& row, const Matrix& logits, int index);
   void draw_waiting();
@@ -67,8 +68,9 @@ class Pass {
   std::vector<LogitRow> rows_;
   std::vector<TokenId> drafted_;
   std::vector<int> good_;
-  std::vector<Desk> desks_;    // [threads]
-  std::vector<Draw> waiting_;  // at most as many as desks, each of another part
+  std::vector<float> hidden_state_;  // [hidden size]
+  std::vector<Desk> desks_;          // [threads]
+  std::vector<Draw> waiting_;        // at most as many as desks, each of another part
   std::vector<TokenId> argmax_;
   bool has_argmax_ = false;  // of the slice of logits at hand
   int64_t tokens_ = 0;

@@ -65,6 +65,18 @@ std::vector<AnswerPart> ReasoningSplitter::finish() {
   return parts;
 }
 
+Constraint::Reasoning reasoning_before_constraint(std::string_view prompt, std::string_view template_source,
+                                                  const Json& kwargs) {
+  if (opens_reasoning(prompt)) return Constraint::Reasoning::open;
+  const size_t end = prompt.find_last_not_of(kWhitespace);
+  const bool closed = end != std::string_view::npos && prompt.substr(0, end + 1).ends_with(kClose);
+  constexpr std::string_view kSwitch = "enable_thinking";
+  if (closed || template_source.find(kSwitch) == std::string_view::npos) return Constraint::Reasoning::none;
+  const auto found = kwargs.find(std::string(kSwitch));
+  const bool off = found != kwargs.end() && found->is_boolean() && !found->get<bool>();
+  return off ? Constraint::Reasoning::none : Constraint::Reasoning::possible;
+}
+
 bool opens_reasoning(std::string_view prompt) {
   const size_t end = prompt.find_last_not_of(kWhitespace);
   return end != std::string_view::npos && prompt.substr(0, end + 1).ends_with(kOpen);

@@ -4,6 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json.h"
+#include "qwench/constraint.h"
+
 namespace qwench {
 
 /// What a part of a model's answer is.
@@ -42,5 +45,11 @@ class ReasoningSplitter {
 /// Does this prompt end with "<think>", whitespace aside? Templates of models that always reason write it
 /// themselves.
 bool opens_reasoning(std::string_view prompt);
+
+/// Where a constraint on the answer to a chat's prompt begins. The model may open a block itself where the
+/// template knows the switch "enable_thinking", `kwargs` do not turn it off, and the prompt has not closed
+/// one already, as templates do that are told not to think.
+Constraint::Reasoning reasoning_before_constraint(std::string_view prompt, std::string_view template_source,
+                                                  const Json& kwargs);
 
 }  // namespace qwench

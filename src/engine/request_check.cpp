@@ -35,7 +35,7 @@ void check_ids(std::span<const TokenId> ids, const ModelInfo& info) {
 
 void check_request(const Request& request, const ModelInfo& info, const GenerationContext& context) {
   check_ids(request.ids, info);
-  const bool answers = request.stop.max_tokens != 0 || !request.prompt_logprobs;
+  const bool answers = !request.embedding && (request.stop.max_tokens != 0 || !request.prompt_logprobs);
   const auto length = static_cast<int64_t>(request.ids.size());
   if (length > info.context || (answers && length == info.context)) {
     throw Error(ErrorKind::invalid_argument,
@@ -52,7 +52,19 @@ void check_request(const Request& request, const ModelInfo& info, const Generati
   }
   if (request.logprobs) check_range("logprobs", *request.logprobs, 0, 20);
   if (request.prompt_logprobs) check_range("prompt_logprobs", *request.prompt_logprobs, 0, 20);
+  if (request.constraint) {
+    if (!context.constraints) {
+      throw Error(ErrorKind::invalid_argument,
+                  "the model has no tokenizer, so its output is no text that a constraint could hold for");
+    }
+    context.constraints->check(*request.constraint);
+  }
   check_range("n", request.n, 1, kMaxCompletions);
+  if (request.embedding && (request.n != 1 || request.logprobs || request.prompt_logprobs)) {
+    throw Error(ErrorKind::invalid_argument,
+                "embedding: an embedding has no choices and no log-probabilities; leave n, logprobs and "
+                "prompt_logprobs out");
+  }
 }
 
 }  // namespace qwench

@@ -35,6 +35,35 @@ float finite(float value) {
   return std::clamp(value, -std::numeric_limits<float>::max(), std::numeric_limits<float>::max());
 }
 
+void apply_filter(std::span<float> logits, const TokenFilter& filter, std::vector<float>& kept) {
+  const auto at = [&](TokenId id) -> float* {
+    const bool there = id >= 0 && static_cast<size_t>(id) < logits.size();
+    return there ? &logits[static_cast<size_t>(id)] : nullptr;
+  };
+  kept.clear();
+  for (const TokenId id : filter.also) kept.push_back(at(id) == nullptr ? -kInfinity : *at(id));
+  if (filter.mask != nullptr) {
+    for (size_t i = 0; i < logits.size(); i += 64) {
+      const uint64_t word = filter.mask->words[i / 64];
+      const size_t end = std::min(logits.size(), i + 64);
+      if (word == 0) {
+        std::fill(logits.begin() + static_cast<std::ptrdiff_t>(i),
+                  logits.begin() + static_cast<std::ptrdiff_t>(end), -kInfinity);
+        continue;
+      }
+      for (size_t k = i; k < end; ++k) {
+        if ((word >> (k - i) & 1) == 0) logits[k] = -kInfinity;
+      }
+    }
+  }
+  for (const TokenId id : filter.never) {
+    if (float* logit = at(id)) *logit = -kInfinity;
+  }
+  for (size_t i = 0; i < filter.also.size(); ++i) {
+    if (float* logit = at(filter.also[i])) *logit = kept[i];
+  }
+}
+
 }  // namespace
 
 bool all_finite(std::span<const float> values) {
@@ -120,7 +149,7 @@ void Sampler::accept(TokenId id) {
   if (penalizes_) counts_.add_output(id);
 }
 
-void Sampler::adjust(std::span<float> logits) const {
+void Sampler::adjust(std::span<float> logits, const TokenFilter& filter, SamplerScratch& scratch) const {
   const auto size = static_cast<TokenId>(logits.size());
   for (const auto& [id, bias] : params_.logit_bias) {
     logits[static_cast<size_t>(id)] = finite(logits[static_cast<size_t>(id)] + bias);
@@ -134,6 +163,7 @@ void Sampler::adjust(std::span<float> logits) const {
           finite(logit - static_cast<float>(count) * params_.frequency_penalty - params_.presence_penalty);
     }
   }
+  apply_filter(logits, filter, scratch.kept);
   const auto ban = [&](TokenId id) {
     if (id >= 0 && id < size) logits[static_cast<size_t>(id)] = -kInfinity;
   };
@@ -141,14 +171,15 @@ void Sampler::adjust(std::span<float> logits) const {
   if (masks_now()) std::for_each(masked_.begin(), masked_.end(), ban);
 }
 
-std::span<const Candidate> Sampler::distribution(std::span<float> logits, SamplerScratch& scratch) const {
+std::span<const Candidate> Sampler::distribution(std::span<float> logits, SamplerScratch& scratch,
+                                                 const TokenFilter& filter) const {
   const std::span<float> valid = logits.first(static_cast<size_t>(vocabulary_->valid_ids));
   if (!all_finite(valid)) {
     throw Error(
         ErrorKind::numeric,
         "the model gave logits that are not finite; its weights or this engine's arithmetic are broken");
   }
-  adjust(valid);
+  adjust(valid, filter, scratch);
   const TokenId best = valid.empty() ? -1 : argmax(valid);
   const float highest = best < 0 ? -kInfinity : valid[static_cast<size_t>(best)];
   if (highest == -kInfinity)
@@ -205,8 +236,8 @@ double Sampler::next_uniform() const {
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-TokenId Sampler::sample(std::span<float> logits, SamplerScratch& scratch) {
-  const std::span<const Candidate> candidates = distribution(logits, scratch);
+TokenId Sampler::sample(std::span<float> logits, SamplerScratch& scratch, const TokenFilter& filter) {
+  const std::span<const Candidate> candidates = distribution(logits, scratch, filter);
   TokenId id = candidates.back().id;  // where rounding leaves the sum below the number drawn
   if (candidates.size() > 1) {
     const double drawn = next_uniform();

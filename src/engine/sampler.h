@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/token_counts.h"
+#include "grammar/token_mask.h"
 #include "qwench/sampling.h"
 
 namespace qwench {
@@ -22,11 +23,19 @@ struct Candidate {
   double probability;
 };
 
+/// What may be drawn at one place, beside what SamplerVocabulary says.
+struct TokenFilter {
+  const TokenMask* mask = nullptr;      ///< ids; all when null
+  std::span<const TokenId> also = {};   ///< ids beside those of the mask
+  std::span<const TokenId> never = {};  ///< ids that are not in `also`, whatever the mask says
+};
+
 /// Working memory of distribution() and sample(). One for all the samplers of a thread: it grows to the
 /// vocabulary's size (16 bytes an id) only where neither top_k nor min_p narrow the choice, and then stays.
 struct SamplerScratch {
   std::vector<Candidate> candidates;
   std::vector<float> heap;
+  std::vector<float> kept;  // logits of TokenFilter::also
 };
 
 /// Draws the tokens of one sequence; the steps and their order are those of SamplingParams. Scores are f32,
@@ -55,11 +64,12 @@ class Sampler {
   /// The next token, which is accept()ed. `logits` [vocabulary rows, at least valid_ids] is overwritten where
   /// a step changes a logit. Throws Error (numeric) where one of the valid ids has a logit that is not
   /// finite, and (invalid_argument) where nothing is left to draw.
-  TokenId sample(std::span<float> logits, SamplerScratch& scratch);
+  TokenId sample(std::span<float> logits, SamplerScratch& scratch, const TokenFilter& filter = {});
 
   /// The tokens left by the steps, with their probabilities; in no promised order. Valid until the next use
   /// of `scratch`. Greedy: one token of probability 1, the first of equals. Draws and accepts nothing.
-  std::span<const Candidate> distribution(std::span<float> logits, SamplerScratch& scratch) const;
+  std::span<const Candidate> distribution(std::span<float> logits, SamplerScratch& scratch,
+                                          const TokenFilter& filter = {}) const;
 
   /// Counts a token of the output.
   void accept(TokenId id);
@@ -69,7 +79,7 @@ class Sampler {
 
  private:
   bool masks_now() const { return tokens_ < masked_before_ && !masked_.empty(); }
-  void adjust(std::span<float> logits) const;
+  void adjust(std::span<float> logits, const TokenFilter& filter, SamplerScratch& scratch) const;
   double next_uniform() const;
 
   SamplingParams params_;

@@ -46,6 +46,8 @@ class Decoder {
   int logit_rows() const { return static_cast<int>(wanted_rows_.size()); }
   /// Logits [count, vocab] of the wanted rows [first, first + count), count <= max_logit_rows.
   const Matrix& logits(int first, int count);
+  /// What the last forward made of every row, behind the final norm: [rows, hidden_size].
+  const Matrix& final_hidden() const { return *normed_; }
   const Matrix& last_logits() const { return *logits_; }  // what the last call gave
 
   int max_tokens() const { return hidden_->capacity; }

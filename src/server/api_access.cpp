@@ -45,18 +45,23 @@ ApiKeys::Digest ApiKeys::digest(std::string_view text) {
   return result;
 }
 
+bool ApiKeys::knows(std::string_view key) const {
+  // Digests are compared: equal in length, and as good as random, whatever was sent.
+  const Digest given = digest(key);
+  bool found = false;
+  for (const Digest& known : digests_) found |= CRYPTO_memcmp(given.data(), known.data(), known.size()) == 0;
+  return found;
+}
+
 bool ApiKeys::allow(const Headers& headers) const {
   if (!needed()) return true;
+  if (const std::string* key = find_header(headers, "x-api-key"); key != nullptr && knows(*key)) return true;
   constexpr std::string_view kScheme = "Bearer ";
   const std::string* authorization = find_header(headers, "authorization");
   if (authorization == nullptr || authorization->size() < kScheme.size() ||
       !equal_ignoring_case(std::string_view(*authorization).substr(0, kScheme.size()), kScheme))
     return false;
-  // Digests are compared: equal in length, and as good as random, whatever was sent.
-  const Digest given = digest(std::string_view(*authorization).substr(kScheme.size()));
-  bool found = false;
-  for (const Digest& known : digests_) found |= CRYPTO_memcmp(given.data(), known.data(), known.size()) == 0;
-  return found;
+  return knows(std::string_view(*authorization).substr(kScheme.size()));
 }
 
 std::vector<std::string> read_key_file(const std::string& path) {
@@ -108,7 +113,7 @@ Headers CorsPolicy::preflight_headers(const Headers& request) {
                c == '_' || c == ',' || c == ' ';
       });
   headers.emplace_back("Access-Control-Allow-Headers",
-                       harmless ? *wanted : "Authorization, Content-Type, X-Request-Id");
+                       harmless ? *wanted : "Authorization, Content-Type, X-Api-Key, X-Request-Id");
   return headers;
 }
 

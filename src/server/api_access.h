@@ -17,12 +17,13 @@ class ApiKeys {
   explicit ApiKeys(const std::vector<std::string>& keys);
 
   bool needed() const { return !digests_.empty(); }
-  /// Looks at "Authorization: Bearer KEY".
+  /// Looks at "Authorization: Bearer KEY" and, as Anthropic's clients send it, "x-api-key: KEY".
   bool allow(const Headers& headers) const;
 
  private:
   using Digest = std::array<unsigned char, 32>;
   static Digest digest(std::string_view text);
+  bool knows(std::string_view key) const;
 
   std::vector<Digest> digests_;  // SHA-256
 };

@@ -25,6 +25,20 @@ const char* type_of(int status) {
   }
 }
 
+/// https://docs.anthropic.com/en/api/errors
+const char* anthropic_type_of(int status) {
+  switch (status) {
+    case 413:
+      return "request_too_large";
+    case 503:
+      return "overloaded_error";
+    case 500:
+      return "api_error";
+    default:
+      return type_of(status);
+  }
+}
+
 Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 }  // namespace
@@ -35,7 +49,11 @@ HttpResponse json_response(int status, const Json& body) {
   return {status, {{"Content-Type", "application/json"}}, to_line(body)};
 }
 
-Json ApiError::to_json() const {
+Json ApiError::to_json(ErrorShape shape) const {
+  if (shape == ErrorShape::ollama) return Json{{"error", what()}};
+  if (shape == ErrorShape::anthropic) {
+    return Json{{"type", "error"}, {"error", {{"type", anthropic_type_of(status_)}, {"message", what()}}}};
+  }
   return Json{{"error",
                {{"message", what()},
                 {"type", type_of(status_)},
@@ -43,8 +61,8 @@ Json ApiError::to_json() const {
                 {"code", text_or_null(code_)}}}};
 }
 
-HttpResponse ApiError::to_response() const {
-  HttpResponse response = json_response(status_, to_json());
+HttpResponse ApiError::to_response(ErrorShape shape) const {
+  HttpResponse response = json_response(status_, to_json(shape));
   if (status_ == 429 || status_ == 503) response.headers.emplace_back("Retry-After", kRetryAfterSeconds);
   if (status_ == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
   return response;

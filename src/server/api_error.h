@@ -9,8 +9,14 @@
 
 namespace qwench::server {
 
-/// What an API route answers instead of a result, in the shape of OpenAI's API:
-/// {"error": {"message", "type", "param", "code"}}.
+/// How an API writes its errors.
+enum class ErrorShape {
+  openai,     ///< {"error": {"message", "type", "param", "code"}}
+  anthropic,  ///< {"type": "error", "error": {"type", "message"}}
+  ollama,     ///< {"error": "sentence"}
+};
+
+/// What an API route answers instead of a result.
 class ApiError : public std::runtime_error {
  public:
   ApiError(int status, const std::string& message, std::string param = "", std::string code = "")
@@ -20,8 +26,9 @@ class ApiError : public std::runtime_error {
   const std::string& param() const noexcept { return param_; }  ///< the field; empty: null
   const std::string& code() const noexcept { return code_; }    ///< empty: null
 
-  Json to_json() const;
-  HttpResponse to_response() const;  ///< with Retry-After where it may help to come again
+  Json to_json(ErrorShape shape = ErrorShape::openai) const;
+  HttpResponse to_response(
+      ErrorShape shape = ErrorShape::openai) const;  ///< with Retry-After where it may help to come again
 
  private:
   int status_;

@@ -1,11 +1,28 @@
 #include "server/choice_text.h"
 
+#include <utility>
+
 namespace qwench::server {
+
+std::string ChoicePart::content() const {
+  std::string joined;
+  for (const ToolTextPart& part : answer) {
+    if (part.kind == ToolTextPart::Kind::content) joined += part.text;
+  }
+  return joined;
+}
+
+ChoiceText::ChoiceText(bool reasons, bool open, const std::optional<ToolCallOptions>& tools)
+    : reasons_(reasons), splitter_(open), in_reasoning_(open) {
+  if (tools) tools_.emplace(*tools);
+}
+
+bool ChoiceText::called() const { return tools_ && tools_->calls() > 0 && !tools_->open(); }
 
 ChoicePart ChoiceText::push(std::string_view text) {
   ChoicePart part;
   if (!reasons_) {
-    part.content = text;
+    add_answer(text, part);
   } else {
     add(splitter_.push(text), part);
   }
@@ -15,7 +32,19 @@ ChoicePart ChoiceText::push(std::string_view text) {
 ChoicePart ChoiceText::finish() {
   ChoicePart part;
   if (reasons_) add(splitter_.finish(), part);
+  if (tools_) {
+    for (ToolTextPart& last : tools_->finish()) part.answer.push_back(std::move(last));
+  }
   return part;
+}
+
+void ChoiceText::add_answer(std::string_view text, ChoicePart& into) {
+  if (text.empty()) return;
+  if (!tools_) {
+    into.answer.push_back({ToolTextPart::Kind::content, -1, std::string(text)});
+    return;
+  }
+  for (ToolTextPart& part : tools_->push(text)) into.answer.push_back(std::move(part));
 }
 
 void ChoiceText::add(const std::vector<AnswerPart>& parts, ChoicePart& into) {
@@ -36,7 +65,7 @@ void ChoiceText::add(const std::vector<AnswerPart>& parts, ChoicePart& into) {
       at_start_ = false;
     }
     if (!reasoning) {
-      into.content += text;
+      add_answer(text, into);
       continue;
     }
     const size_t last = text.find_last_not_of('\n');

@@ -24,7 +24,7 @@ GenerationTask::GenerationTask(GenerationJob job, Metrics& metrics, JsonLog& log
     : job_(std::move(job)),
       metrics_(metrics),
       log_(log),
-      answer_(job_.head, job_.prompts),
+      answer_(job_.make_answer(job_.head, job_.prompts)),
       holds_(job_.settings.prompt_logprobs.has_value()),
       last_token_(choices_of(job_.prompts), job_.arrival),
       finish_reasons_(choices_of(job_.prompts)),
@@ -33,11 +33,11 @@ GenerationTask::GenerationTask(GenerationJob job, Metrics& metrics, JsonLog& log
 void GenerationTask::start() {
   if (!job_.head.stream) return;
   Headers headers = job_.headers;
-  headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
+  headers.emplace_back("Content-Type", answer_->stream_media());
   headers.emplace_back("Cache-Control", "no-cache");
   headers.emplace_back("X-Accel-Buffering", "no");  // nginx would hold events back
   job_.exchange->start_stream(200, std::move(headers));
-  write(answer_.first_events());
+  write(answer_->first_events());
 }
 
 void GenerationTask::step() {
@@ -73,7 +73,7 @@ void GenerationTask::take(size_t prompt, const StreamDelta& delta, std::string& 
       case FinishReason::error:
         return fail(ApiError(500, job_.streams[prompt].completions() == 1
                                       ? job_.streams[prompt].result(delta.index).error
-                                      : "the model's logits are not finite"));
+                                      : "a choice failed; ask for one to see why"));
       default:
         return fail(ApiError(503, "the server is shutting down", "", "shutting_down"));
     }
@@ -81,7 +81,7 @@ void GenerationTask::take(size_t prompt, const StreamDelta& delta, std::string& 
   if (holds_) {
     held_.emplace_back(choice, delta);
   } else {
-    events += answer_.take(static_cast<int>(choice), delta);
+    events += answer_->take(static_cast<int>(choice), delta);
   }
 }
 
@@ -106,8 +106,8 @@ AnswerTotals GenerationTask::collect_totals() {
       if (index == 0) {
         totals.usage.prompt_tokens += result.usage.prompt_tokens;
         totals.usage.cached_tokens += result.usage.cached_tokens;
-        if (holds_) answer_.take_prompt_logprobs(job_.prompts[i], result.prompt_logprobs);
       }
+      answer_->take_result(job_.prompts[i], index, result);
       totals.usage.completion_tokens += result.usage.completion_tokens;
       Timings& longest = totals.timings;
       longest.queue_seconds = std::max(longest.queue_seconds, result.timings.queue_seconds);
@@ -120,12 +120,12 @@ AnswerTotals GenerationTask::collect_totals() {
 
 void GenerationTask::complete(std::string events) {
   totals_ = collect_totals();
-  for (const auto& [choice, delta] : held_) events += answer_.take(static_cast<int>(choice), delta);
+  for (const auto& [choice, delta] : held_) events += answer_->take(static_cast<int>(choice), delta);
   if (job_.head.stream) {
-    write(events + answer_.last_events(totals_));
+    write(events + answer_->last_events(totals_));
     job_.exchange->finish();
   } else {
-    HttpResponse response = json_response(200, answer_.whole(totals_));
+    HttpResponse response = json_response(200, answer_->whole(totals_));
     response.headers.insert(response.headers.end(), job_.headers.begin(), job_.headers.end());
     job_.exchange->respond(std::move(response));
   }
@@ -134,10 +134,10 @@ void GenerationTask::complete(std::string events) {
 
 void GenerationTask::fail(const ApiError& error) {
   if (job_.head.stream) {
-    write(Answer::error_events(error.to_json()));
+    write(answer_->error_events(error));
     job_.exchange->finish();
   } else {
-    HttpResponse response = error.to_response();
+    HttpResponse response = error.to_response(answer_->error_shape());
     response.headers.insert(response.headers.end(), job_.headers.begin(), job_.headers.end());
     job_.exchange->respond(std::move(response));
   }
@@ -172,7 +172,7 @@ void GenerationTask::end(const char* unfinished_reason) {
 }
 
 void GenerationTask::keep_alive(Clock::time_point now) {
-  if (!ended_ && job_.head.stream && now - last_write_ > kKeepAlive) write(": keep-alive\n\n");
+  if (!ended_ && job_.head.stream && now - last_write_ > kKeepAlive) write(answer_->keep_alive());
 }
 
 void GenerationTask::write(std::string events) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "qwench/engine.h"
-#include "server/answer.h"
+#include "server/answer_format.h"
 #include "server/api_error.h"
 #include "server/exchange.h"
 #include "server/json_log.h"
@@ -18,6 +18,7 @@ namespace qwench::server {
 struct GenerationJob {
   std::string request_id;
   AnswerHead head;
+  AnswerMaker make_answer;
   Request settings;                    ///< as the request has them, for metrics
   std::vector<PromptChoices> prompts;  ///< one for each stream
   std::vector<Stream> streams;
@@ -56,7 +57,7 @@ class GenerationTask {
   GenerationJob job_;
   Metrics& metrics_;
   JsonLog& log_;
-  Answer answer_;
+  const std::unique_ptr<AnswerFormat> answer_;
   const bool holds_;  // log-probabilities of the prompt come with the results, but go before all else
   std::vector<std::pair<size_t, StreamDelta>> held_;
   std::vector<Clock::time_point> last_token_;  // [choices]

@@ -7,6 +7,7 @@
 
 #include "core/utf8.h"
 #include "server/prompt_text.h"
+#include "text/token_bytes.h"
 
 namespace qwench::server {
 namespace {
@@ -22,7 +23,10 @@ Json bytes_of_token(const std::string& bytes) {
 
 Json token_entry(TokenId id, float logprob, const Tokenizer& tokenizer) {
   const std::string bytes = token_bytes(tokenizer, id);
-  return {{"token", to_valid_utf8(bytes)}, {"logprob", finite(logprob)}, {"bytes", bytes_of_token(bytes)}};
+  return {{"id", id},
+          {"token", to_valid_utf8(bytes)},
+          {"logprob", finite(logprob)},
+          {"bytes", bytes_of_token(bytes)}};
 }
 
 /// Half a character has no text of its own: "bytes:\xe2\x80", so that different tokens stay different keys.

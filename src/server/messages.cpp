@@ -4,6 +4,7 @@
 
 #include "server/api_error.h"
 #include "server/body_fields.h"
+#include "server/tool_use.h"
 
 namespace qwench::server {
 namespace {
@@ -28,18 +29,25 @@ Json content_text(const Json& content, const std::string& where, bool assistant)
   return joined;
 }
 
-/// Templates take a call's arguments as an object; the API carries them as a string of JSON.
+/// Templates take a call's arguments as an object; the API carries them as a string of JSON. A string that is
+/// none, such as a model wrote it, reaches the template as it is.
 Json read_tool_calls(const Json& calls, const std::string& where) {
   Json read = calls;
   for (size_t i = 0; i < read.size(); ++i) {
     Json& arguments = read[i]["function"]["arguments"];
-    const std::string field = fmt::format("{}[{}].function.arguments", where, i);
-    try {
-      arguments = parse_json(arguments.get<std::string>(), "the arguments", 64);
-    } catch (const Error& error) {
-      refuse_field(field, error.what());
+    const std::string text = arguments.get<std::string>();
+    if (text.empty()) {
+      arguments = Json::object();
+      continue;
     }
-    if (!arguments.is_object()) refuse_field(field, "expected a string that holds a JSON object");
+    try {
+      arguments = parse_json(text, "the arguments", 64);
+    } catch (const Error&) {
+      continue;
+    }
+    if (!arguments.is_object())
+      refuse_field(fmt::format("{}[{}].function.arguments", where, i),
+                   "expected a string that holds a JSON object");
   }
   return read;
 }
@@ -82,6 +90,7 @@ ChatPrompt read_chat_prompt(const Json& body) {
   const Json& messages = body["messages"];
   for (size_t i = 0; i < messages.size(); ++i)
     prompt.input.messages.push_back(read_message(messages[i], fmt::format("messages[{}]", i)));
+  prompt.input.tools = read_tools(body);
   if (const Json* kwargs = given(body, "chat_template_kwargs")) prompt.input.kwargs = *kwargs;
   const Json* goes_on = given(body, "continue_final_message");
   prompt.continue_final_message = goes_on != nullptr && goes_on->get<bool>();

@@ -4,9 +4,9 @@
 
 namespace qwench::server {
 
-/// `messages`, `chat_template_kwargs`, `add_generation_prompt` and `continue_final_message` of a body that
-/// its schema has been checked against. What a schema does not say is checked here: which role may have what.
-/// Throws ApiError (400).
+/// `messages`, `tools`, `chat_template_kwargs`, `add_generation_prompt` and `continue_final_message` of a
+/// body that its schema has been checked against. What a schema does not say is checked here: which role may
+/// have what. Throws ApiError (400).
 ChatPrompt read_chat_prompt(const Json& body);
 
 }  // namespace qwench::server

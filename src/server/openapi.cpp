@@ -1,6 +1,11 @@
 #include "server/openapi.h"
 
+#include "server/anthropic_request.h"
+#include "server/embeddings.h"
+#include "server/generation_routes.h"
+#include "server/ollama_request.h"
 #include "server/request_fields.h"
+#include "server/responses_request.h"
 #include "server/routes.h"
 #include "server/version.h"
 
@@ -17,13 +22,28 @@ Json answer(const char* description, Json of) {
   return response;
 }
 
-Json error_answer(const char* description) {
-  return answer(description, content("application/json", reference("Error")));
+const char* error_schema(ErrorShape shape) {
+  switch (shape) {
+    case ErrorShape::anthropic:
+      return "AnthropicError";
+    case ErrorShape::ollama:
+      return "OllamaError";
+    default:
+      return "Error";
+  }
 }
 
 const char* body_schema(std::string_view path) {
   if (path == "/v1/chat/completions") return "ChatCompletionRequest";
   if (path == "/v1/completions") return "CompletionRequest";
+  if (path == "/v1/embeddings") return "EmbeddingsRequest";
+  if (path == "/v1/responses") return "ResponsesRequest";
+  if (path == "/v1/messages") return "AnthropicRequest";
+  if (path == "/v1/messages/count_tokens") return "AnthropicCountRequest";
+  if (path == "/api/chat") return "OllamaChatRequest";
+  if (path == "/api/generate") return "OllamaGenerateRequest";
+  if (path == "/api/embed") return "OllamaEmbedRequest";
+  if (path == "/api/show") return "OllamaShowRequest";
   if (path == "/tokenize") return "TokenizeRequest";
   if (path == "/detokenize") return "DetokenizeRequest";
   if (path == "/apply-template") return "ApplyTemplateRequest";
@@ -37,18 +57,38 @@ Json success(std::string_view path) {
     both["text/event-stream"] = {{"schema", {{"type", "string"}}}};
     return answer("The answer; with stream, server-sent events that end with [DONE].", std::move(both));
   }
+  const auto either = [](const char* schema, const char* stream) {
+    Json both = content("application/json", reference(schema));
+    both[stream] = {{"schema", {{"type", "string"}}}};
+    return answer("The answer; with stream, piece by piece.", std::move(both));
+  };
+  const auto one = [](const char* schema) {
+    return answer("The answer.", content("application/json", reference(schema)));
+  };
+  if (path == "/v1/embeddings") return one("Embeddings");
+  if (path == "/v1/responses") return either("Response", "text/event-stream");
+  if (path == "/v1/messages") return either("AnthropicMessage", "text/event-stream");
+  if (path == "/v1/messages/count_tokens") return one("AnthropicCount");
+  if (path == "/api/chat") return either("OllamaChat", "application/x-ndjson");
+  if (path == "/api/generate") return either("OllamaGenerate", "application/x-ndjson");
+  if (path == "/api/embed") return one("OllamaEmbed");
   if (path == "/tokenize") return answer("The ids.", content("application/json", reference("Tokens")));
   if (path == "/detokenize" || path == "/apply-template")
     return answer("The text.", content("application/json", reference("Prompt")));
   if (path == "/v1/models") return answer("The list.", content("application/json", reference("ModelList")));
   if (path == "/v1/models/{model}")
     return answer("The model.", content("application/json", reference("Model")));
+  if (path == "/engine/events")
+    return answer("Events, until the client leaves.", content("text/event-stream", {{"type", "string"}}));
   if (path == "/metrics") return answer("The text.", content("text/plain", {{"type", "string"}}));
   if (path == "/health") return answer("Ready.", content("application/json", reference("Health")));
   return answer("The page.", content("application/json", {{"type", "object"}}));
 }
 
 Json operation(const Route& route) {
+  const auto error_answer = [&](const char* description) {
+    return answer(description, content("application/json", reference(error_schema(route.errors))));
+  };
   Json responses{{"200", success(route.path)}};
   if (route.path == "/health") {
     responses["503"] = answer("Loading or draining.", content("application/json", reference("Health")));
@@ -69,7 +109,7 @@ Json operation(const Route& route) {
     responses["408"] = error_answer("The body took too long to arrive.");
     responses["413"] = error_answer("The body is too long.");
     responses["415"] = error_answer("The body is not JSON.");
-    if (route.path.starts_with("/v1/")) {
+    if (generation_reader(route.path) != nullptr) {
       responses["429"] = error_answer("The queue is full; Retry-After says when to come again.");
       responses["500"] = error_answer("The model or the server failed.");
       responses["504"] = error_answer("The answer took longer than it may.");
@@ -120,12 +160,58 @@ Json answer_schema(bool chat) {
                     {"timings", typed("object")}});
 }
 
+/// What the other APIs answer.
+void add_other_apis(Json& all) {
+  all["AnthropicError"] =
+      object_of({{"type", {{"enum", Json::array({"error"})}}},
+                 {"error", object_of({{"type", typed("string")}, {"message", typed("string")}})}});
+  all["OllamaError"] = object_of({{"error", typed("string")}});
+  all["Embeddings"] = object_of(
+      {{"object", {{"enum", Json::array({"list"})}}},
+       {"data", list_of(object_of({{"object", typed("string")},
+                                   {"index", typed("integer")},
+                                   {"embedding", {{"type", {"array", "string"}}}}}))},
+       {"model", typed("string")},
+       {"usage", object_of({{"prompt_tokens", typed("integer")}, {"total_tokens", typed("integer")}})}});
+  all["Response"] = object_of({{"id", typed("string")},
+                               {"object", {{"enum", Json::array({"response"})}}},
+                               {"created_at", typed("integer")},
+                               {"status", {{"enum", Json::array({"completed", "incomplete"})}}},
+                               {"model", typed("string")},
+                               {"output", list_of(typed("object"))},
+                               {"usage", typed("object")}});
+  all["AnthropicMessage"] = object_of(
+      {{"id", typed("string")},
+       {"type", {{"enum", Json::array({"message"})}}},
+       {"role", {{"enum", Json::array({"assistant"})}}},
+       {"model", typed("string")},
+       {"content", list_of(typed("object"))},
+       {"stop_reason", {{"enum", Json::array({"end_turn", "max_tokens", "stop_sequence", "tool_use"})}}},
+       {"stop_sequence", nullable("string")},
+       {"usage", typed("object")}});
+  all["AnthropicCount"] = object_of({{"input_tokens", typed("integer")}});
+  const Json line{{"model", typed("string")},
+                  {"created_at", typed("string")},
+                  {"done", typed("boolean")},
+                  {"done_reason", {{"enum", Json::array({"stop", "length", "load"})}}}};
+  all["OllamaChat"] = object_of(line);
+  all["OllamaChat"]["properties"]["message"] = typed("object");
+  all["OllamaGenerate"] = object_of(line);
+  all["OllamaGenerate"]["properties"]["response"] = typed("string");
+  all["OllamaEmbed"] = object_of({{"model", typed("string")},
+                                  {"embeddings", list_of(list_of(typed("number")))},
+                                  {"prompt_eval_count", typed("integer")}});
+}
+
 Json schemas() {
-  Json all{{"ChatCompletionRequest", chat_fields()},
-           {"CompletionRequest", completion_fields()},
-           {"TokenizeRequest", tokenize_fields()},
-           {"DetokenizeRequest", detokenize_fields()},
-           {"ApplyTemplateRequest", apply_template_fields()}};
+  Json all{
+      {"ChatCompletionRequest", chat_fields()},         {"CompletionRequest", completion_fields()},
+      {"EmbeddingsRequest", embeddings_fields()},       {"ResponsesRequest", responses_fields()},
+      {"AnthropicRequest", anthropic_fields()},         {"AnthropicCountRequest", anthropic_count_fields()},
+      {"OllamaChatRequest", ollama_chat_fields()},      {"OllamaGenerateRequest", ollama_generate_fields()},
+      {"OllamaEmbedRequest", ollama_embed_fields()},    {"OllamaShowRequest", ollama_show_fields()},
+      {"TokenizeRequest", tokenize_fields()},           {"DetokenizeRequest", detokenize_fields()},
+      {"ApplyTemplateRequest", apply_template_fields()}};
   all["ChatCompletion"] = answer_schema(true);
   all["Completion"] = answer_schema(false);
   all["Usage"] = object_of({{"prompt_tokens", typed("integer")},
@@ -146,6 +232,7 @@ Json schemas() {
                                                  {"type", typed("string")},
                                                  {"param", nullable("string")},
                                                  {"code", nullable("string")}})}});
+  add_other_apis(all);
   return all;
 }
 
@@ -157,7 +244,9 @@ Json make_document() {
   document["info"] = {
       {"title", "qwench"},
       {"version", kVersion},
-      {"description", "OpenAI's API over a model that runs here. Fields that are not listed are refused."}};
+      {"description",
+       "OpenAI's, Anthropic's and Ollama's APIs over a model that runs here. Fields that are not listed are "
+       "refused."}};
   document["paths"] = std::move(paths);
   document["components"] = {{"schemas", schemas()},
                             {"securitySchemes", {{"key", {{"type", "http"}, {"scheme", "bearer"}}}}}};

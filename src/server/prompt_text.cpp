@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "server/api_error.h"
-#include "text/bpe_byte_alphabet.h"
 
 namespace qwench::server {
 namespace {
@@ -42,7 +41,25 @@ void cut_behind(RenderedPrompt& prompt, const Json& last_message) {
   for (ByteSpan& span : prompt.trusted) span.end = std::min(span.end, end);
 }
 
+ToolSyntax syntax_of(const ChatTemplate& chat_template) {
+  if (const auto syntax = tool_syntax(chat_template)) return *syntax;
+  throw ApiError(400,
+                 "tools: the model's chat template does not show tools, so the model would not know them; "
+                 "leave this field out, or serve a model that can call tools",
+                 "tools");
+}
+
 }  // namespace
+
+ToolSyntax PromptText::tool_syntax() const {
+  if (templates == nullptr)
+    throw ApiError(400, "the model has no chat template; use /v1/completions", "messages");
+  try {
+    return syntax_of(templates->select(std::nullopt, true));
+  } catch (const Error& error) {
+    throw to_api_error(error, "tools");
+  }
+}
 
 const Tokenizer& PromptText::required() const {
   if (tokenizer == nullptr)
@@ -61,7 +78,10 @@ RenderedPrompt PromptText::render(const ChatPrompt& prompt) const {
     if (const auto eos = tokenizer->eos()) input.eos_token = tokenizer->token_text(*eos);
   }
   try {
-    RenderedPrompt rendered = templates->select(std::nullopt, false).render(input);
+    const bool has_tools = !input.tools.is_null();
+    const ChatTemplate chat_template = templates->select(std::nullopt, has_tools);
+    if (has_tools) syntax_of(chat_template);
+    RenderedPrompt rendered = chat_template.render(input);
     if (prompt.continue_final_message) cut_behind(rendered, prompt.input.messages.back());
     return rendered;
   } catch (const Error& error) {
@@ -77,21 +97,6 @@ std::vector<TokenId> PromptText::encode(const RenderedPrompt& prompt) const {
 std::vector<TokenId> PromptText::encode(const std::string& text, bool add_special) const {
   std::vector<TokenId> ids = required().encode(text, SpecialTokens::all);
   return add_special ? tokenizer->add_special(std::move(ids)) : ids;
-}
-
-std::string token_bytes(const Tokenizer& tokenizer, TokenId id) {
-  const auto stored = tokenizer.stored_text(id);
-  if (!stored) return "";
-  if (tokenizer.is_added(id)) return std::string(*stored);
-  unsigned byte = 0;
-  if (stored->size() == 6 && std::sscanf(std::string(*stored).c_str(), "<0x%2X>", &byte) == 1)
-    return std::string(1, static_cast<char>(byte));
-  if (auto bytes = from_byte_alphabet(*stored)) return *std::move(bytes);
-  constexpr std::string_view kMetaspace = "\xE2\x96\x81";
-  std::string text(*stored);
-  for (size_t at = 0; (at = text.find(kMetaspace, at)) != std::string::npos; ++at)
-    text.replace(at, kMetaspace.size(), " ");
-  return text;
 }
 
 }  // namespace qwench::server

@@ -7,6 +7,7 @@
 #include "server/request_body.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
+#include "text/tool_calls.h"
 
 namespace qwench::server {
 
@@ -15,17 +16,16 @@ struct PromptText {
   std::shared_ptr<const Tokenizer> tokenizer;
   const ChatTemplates* templates = nullptr;
 
-  /// Messages through the model's template. With continue_final_message the text ends behind the last
-  /// message's content. Throws ApiError (400) where there is no template, the template refuses, or it does
-  /// not show the last message as it is.
+  /// Messages through the model's template, with their tools where it shows any. With continue_final_message
+  /// the text ends behind the last message's content. Throws ApiError (400) where there is no template, the
+  /// template refuses, or it does not show the tools, or the last message as it is.
   RenderedPrompt render(const ChatPrompt& prompt) const;
   std::vector<TokenId> encode(const RenderedPrompt& prompt) const;
   /// Special-token text is recognised. Throws ApiError (400) without a tokenizer.
   std::vector<TokenId> encode(const std::string& text, bool add_special = true) const;
+  /// How the model writes calls. Throws as render() does.
+  ToolSyntax tool_syntax() const;
   const Tokenizer& required() const;
 };
-
-/// The bytes that a token stands for inside a text; half a character for some.
-std::string token_bytes(const Tokenizer& tokenizer, TokenId id);
 
 }  // namespace qwench::server

@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "engine/constraint_fields.h"
 #include "engine/sampling_options.h"
 #include "server/api_error.h"
 #include "server/body_fields.h"
 #include "server/json_schema.h"
 #include "server/messages.h"
+#include "server/openai_answer.h"
 #include "server/request_fields.h"
 
 namespace qwench::server {
@@ -56,6 +58,7 @@ void read_settings(const Json& body, Request& settings) {
   for (const auto& [name, value] : body.items()) {
     if (name == "seed" || name == "max_tokens") continue;
     try {
+      if (read_constraint_field(name, value, settings.constraint)) continue;
       if (!read_sampling_field(name, value, settings.sampling)) read_stop_field(name, value, settings.stop);
     } catch (const Error& error) {
       throw ApiError(400, error.what(), name);
@@ -97,6 +100,8 @@ GenerationBody read_common(const Json& body) {
   return read;
 }
 
+}  // namespace
+
 std::vector<TextPrompt> read_prompts(const Json& prompt) {
   if (prompt.is_string()) return {prompt.get<std::string>()};
   if (prompt[0].is_number()) return {read_ids(prompt)};
@@ -110,8 +115,6 @@ std::vector<TextPrompt> read_prompts(const Json& prompt) {
   }
   return prompts;
 }
-
-}  // namespace
 
 Json parse_body(const std::string& body) {
   Json json;
@@ -129,7 +132,18 @@ GenerationBody read_chat_body(const Json& body) {
   check_schema(body, chat_fields(), "");
   GenerationBody read = read_common(body);
   read.chat = true;
+  read.id_prefix = "chatcmpl-";
+  read.make_answer = make_openai_answer;
   read.messages = read_chat_prompt(body);
+  read.tools = read_tool_use(body, read.messages.input.tools);
+  if (read.tools.choice == ToolUse::Choice::none) {
+    read.messages.input.tools = nullptr;
+  } else if (read.settings.constraint) {
+    refuse_field(
+        "tools",
+        "what constrains the text (response_format, guided_..., grammar) leaves no room for calls; leave "
+        "one of the two out, or set tool_choice to none");
+  }
   const std::optional<int> most = whole(body, "max_completion_tokens");
   const std::optional<int> most_by_old_name = whole(body, "max_tokens");
   if (most && most_by_old_name && *most != *most_by_old_name)
@@ -149,6 +163,8 @@ GenerationBody read_chat_body(const Json& body) {
 GenerationBody read_completion_body(const Json& body) {
   check_schema(body, completion_fields(), "");
   GenerationBody read = read_common(body);
+  read.id_prefix = "cmpl-";
+  read.make_answer = make_openai_answer;
   read.prompts = read_prompts(body["prompt"]);
   read.settings.stop.max_tokens = whole(body, "max_tokens").value_or(kDefaultCompletionTokens);
   read.echo = flag(body, "echo", false);
@@ -172,7 +188,8 @@ TokenizeBody read_tokenize_body(const Json& body) {
   if ((prompt == nullptr) == (messages == nullptr))
     refuse_field("prompt", "expected either prompt or messages");
   if (prompt != nullptr) {
-    for (const char* field : {"add_generation_prompt", "continue_final_message", "chat_template_kwargs"}) {
+    for (const char* field :
+         {"add_generation_prompt", "continue_final_message", "chat_template_kwargs", "tools"}) {
       if (given(body, field) != nullptr) refuse_field(field, "only with messages");
     }
     read.text = prompt->get<std::string>();

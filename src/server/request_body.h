@@ -7,6 +7,8 @@
 
 #include "core/json.h"
 #include "qwench/request.h"
+#include "server/answer_format.h"
+#include "server/tool_use.h"
 #include "text/chat_template.h"
 
 namespace qwench::server {
@@ -19,12 +21,17 @@ struct ChatPrompt {
 
 using TextPrompt = std::variant<std::string, std::vector<TokenId>>;
 
-/// A body of /v1/chat/completions or /v1/completions, checked as far as it can be without the model.
+/// A body of a route that runs the model, checked as far as it can be without the model.
 struct GenerationBody {
-  bool chat = false;
+  bool chat = false;  ///< messages through the chat template, or prompts as they are
+  const char* id_prefix = "";
+  AnswerMaker make_answer;
+  /// Where given, this is the whole answer, and the model does not run.
+  std::function<Json(const AnswerHead&)> at_once;
   std::string model;  ///< empty: the served one
   ChatPrompt messages;
   std::vector<TextPrompt> prompts;
+  ToolUse tools;
   Request settings;  ///< of each prompt; its ids are still empty
   bool echo = false;
   bool stream = false;
@@ -53,6 +60,8 @@ struct ApplyTemplateBody {
 Json parse_body(const std::string& body);  ///< one JSON object
 GenerationBody read_chat_body(const Json& body);
 GenerationBody read_completion_body(const Json& body);
+/// A text, ids, or an array of those, that a schema has been checked for.
+std::vector<TextPrompt> read_prompts(const Json& prompt);
 TokenizeBody read_tokenize_body(const Json& body);
 DetokenizeBody read_detokenize_body(const Json& body);
 ApplyTemplateBody read_apply_template_body(const Json& body);

@@ -1,60 +1,40 @@
 #include "server/request_fields.h"
 
 #include "qwench/request.h"
+#include "server/field_schemas.h"
+#include "server/tool_fields.h"
 
 namespace qwench::server {
+using namespace fields;
+
 namespace {
 
-constexpr int kLargestInt = 2147483647;
-
-Json described(Json schema, const char* description) {
-  schema["description"] = description;
-  return schema;
-}
-
-Json nullable(const char* type, const char* description) {
-  return described({{"type", {type, "null"}}}, description);
-}
-
-Json boolean(bool fallback, const char* description) {
-  return described({{"type", {"boolean", "null"}}, {"default", fallback}}, description);
-}
-
-Json whole(int low, int high, const char* description) {
-  return described({{"type", {"integer", "null"}}, {"minimum", low}, {"maximum", high}}, description);
-}
-
-Json number(double low, double high, const char* description) {
-  return described({{"type", {"number", "null"}}, {"minimum", low}, {"maximum", high}}, description);
-}
-
-/// A field of OpenAI's API that changes the answer and is not supported.
-Json refused(const char* reason) { return described({{"type", "null"}}, reason); }
-
-Json token_ids(const char* description, int fewest = 1) {
-  return described({{"type", "array"},
-                    {"minItems", fewest},
-                    {"items", {{"type", "integer"}, {"minimum", 0}, {"maximum", kLargestInt}}}},
-                   description);
-}
-
-Json either(std::initializer_list<Json> alternatives, const char* description) {
-  return described({{"anyOf", Json(alternatives)}}, description);
-}
-
-Json object_of(Json properties, std::initializer_list<const char*> required) {
-  Json schema{{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
-  if (required.size() > 0) schema["required"] = Json(required);
-  return schema;
-}
-
-void add(Json& properties, const Json& more) {
-  for (const auto& [name, schema] : more.items()) properties[name] = schema;
-}
-
-Json model_field() {
-  return nullable("string",
-                  "The name of the served model, as /v1/models lists it; the served one when absent.");
+/// What the text must be; one of them at a time.
+Json constraint_properties() {
+  Json p = Json::object();
+  Json named = object_of({{"name", {{"type", {"string", "null"}}}},
+                          {"description", {{"type", {"string", "null"}}}},
+                          {"strict", boolean(true, "Answers are always held to the schema.")},
+                          {"schema", {{"type", {"object", "boolean"}}}}},
+                         {"schema"});
+  named["type"] = {"object", "null"};
+  p["response_format"] = described(
+      {{"type", {"object", "null"}},
+       {"properties", {{"type", {{"enum", {"text", "json_object", "json_schema"}}}}, {"json_schema", named}}},
+       {"required", {"type"}},
+       {"additionalProperties", false}},
+      "Any text, any JSON object, or JSON that is valid under a schema.");
+  p["guided_json"] = described({{"type", {"object", "string", "null"}}},
+                               "A JSON Schema, or its text: the text is JSON that is valid under it.");
+  p["guided_regex"] = nullable("string", "The text matches this pattern as a whole.");
+  p["guided_choice"] = described({{"type", {"array", "null"}},
+                                  {"minItems", 1},
+                                  {"maxItems", 10000},
+                                  {"items", {{"type", "string"}, {"minLength", 1}}}},
+                                 "The text is one of these.");
+  p["guided_grammar"] = nullable("string", "The text is of this grammar, in llama.cpp's notation (GBNF).");
+  p["grammar"] = nullable("string", "Another name of guided_grammar.");
+  return p;
 }
 
 /// How tokens are drawn and when the text ends: the same on chat and completions.
@@ -96,6 +76,7 @@ Json generation_properties() {
       whole(0, kLargestInt, "Neither stop strings nor stop tokens count before so many tokens.");
   p["ignore_eos"] = boolean(false, "The model's own stop tokens do not end the text.");
   p["skip_special_tokens"] = boolean(true, "Special tokens leave no text.");
+  add(p, constraint_properties());
   p["stream"] = boolean(false, "Answer by server-sent events as the text appears; the last is [DONE].");
   p["stream_options"] =
       described({{"type", {"object", "null"}},
@@ -152,6 +133,7 @@ Json messages_field() {
 Json template_properties() {
   return {
       {"messages", messages_field()},
+      {"tools", tools_field()},
       {"add_generation_prompt",
        boolean(true,
                "The prompt ends where the assistant's answer begins; not with continue_final_message.")},
@@ -163,7 +145,6 @@ Json template_properties() {
 }
 
 Json make_chat_fields() {
-  constexpr const char* kNoTools = "tool calls are not supported yet; leave this field out";
   constexpr const char* kNoEffect = "Without effect on answers, here as in OpenAI's API.";
   Json p{{"model", model_field()}};
   add(p, template_properties());
@@ -174,18 +155,9 @@ Json make_chat_fields() {
   add(p, generation_properties());
   p["logprobs"] = boolean(false, "Report each token's log-probability.");
   p["top_logprobs"] = whole(0, kMaxTopLogprobs, "And those of so many alternatives; needs logprobs.");
-  p["response_format"] = described({{"type", {"object", "null"}},
-                                    {"properties", {{"type", {{"enum", {"text"}}}}}},
-                                    {"required", {"type"}},
-                                    {"additionalProperties", false}},
-                                   "Only {\"type\": \"text\"} is supported yet.");
   p["modalities"] = described({{"type", {"array", "null"}}, {"minItems", 1}, {"items", {{"enum", {"text"}}}}},
                               "Only text is supported.");
-  p["tool_choice"] = described({{"enum", {"none", nullptr}}}, "Only none: tool calls are not supported yet.");
-  p["tools"] = refused(kNoTools);
-  p["functions"] = refused(kNoTools);
-  p["function_call"] = refused(kNoTools);
-  p["parallel_tool_calls"] = refused(kNoTools);
+  add(p, tool_choice_fields());
   p["audio"] = refused("audio is not supported; leave this field out");
   p["prediction"] = refused("predicted outputs are not supported; leave this field out");
   p["reasoning_effort"] = refused(

@@ -7,10 +7,18 @@
 
 namespace qwench::server {
 
-std::string new_request_id() {
+namespace {
+
+uint64_t random_bits() {
   static thread_local std::mt19937_64 random{std::random_device()()};
-  return fmt::format("{:016x}{:016x}", random(), random());
+  return random();
 }
+
+}  // namespace
+
+std::string new_request_id() { return fmt::format("{:016x}{:016x}", random_bits(), random_bits()); }
+
+std::string new_call_id() { return fmt::format("call_{:016x}{:08x}", random_bits(), random_bits() >> 32U); }
 
 bool is_request_id(std::string_view text) {
   constexpr size_t kLongest = 128;

@@ -8,14 +8,20 @@
 #include <utility>
 
 #include "core/utf8.h"
+#include "engine/reasoning.h"
+#include "server/anthropic_request.h"
 #include "server/model_pages.h"
+#include "server/ollama_pages.h"
+#include "server/ollama_request.h"
 #include "server/openapi.h"
+#include "server/page_files.h"
 #include "server/routes.h"
 
 namespace qwench::server {
 namespace {
 
 constexpr std::chrono::seconds kTick{1};
+constexpr int kWatchTurns = 4;  // of 50 ms each
 
 std::string allow_of(const Route& route) {
   return route.method == "GET" ? "GET, HEAD, OPTIONS" : fmt::format("{}, OPTIONS", route.method);
@@ -29,10 +35,10 @@ bool is_json(const Headers& headers) {
   return equal_ignoring_case(media, "application/json");
 }
 
-HttpResponse unavailable(bool draining) {
+HttpResponse unavailable(bool draining, ErrorShape shape) {
   return ApiError(503, draining ? "the server is shutting down" : "the model is being loaded; try again soon",
                   "", draining ? "shutting_down" : "loading")
-      .to_response();
+      .to_response(shape);
 }
 
 /// Whether the answer's first token is part of a block of reasoning.
@@ -80,6 +86,7 @@ void Service::close() {
   answers_.post([&] {
     for (const auto& task : tasks_) task->client_left();
     tasks_.clear();
+    watchers_.close();
     ended.set_value();
   });
   ended.get_future().wait();
@@ -88,8 +95,9 @@ void Service::close() {
 
 void Service::tick() {
   auto next = std::chrono::steady_clock::now();
-  while (ticking_) {
+  for (int turn = 0; ticking_; ++turn) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (watched_ && turn % kWatchTurns == 0) answers_.post([this] { step_watchers(); });
     if (std::chrono::steady_clock::now() < next) continue;
     next = std::chrono::steady_clock::now() + kTick;
     answers_.post([this] {
@@ -107,16 +115,22 @@ bool Service::accept(const HttpRequest& head, HttpResponse& response) {
 }
 
 std::optional<HttpResponse> Service::refuse_head(const HttpRequest& head) const {
+  // The page itself holds no secret, and a browser has no key before it is there.
+  if ((head.method == "GET" || head.method == "HEAD") && find_page_file(head.path) != nullptr)
+    return std::nullopt;
   const Route* route = find_route(head.path);
+  const ErrorShape shape = errors_of(head.path);
   if (head.method == "OPTIONS") {
     Headers headers = CorsPolicy::preflight_headers(head.headers);
     if (route != nullptr) headers.emplace_back("Allow", allow_of(*route));
     return HttpResponse{204, std::move(headers), ""};
   }
   if ((route == nullptr || route->needs_key) && !keys_.allow(head.headers)) {
-    return ApiError(401, "this server needs an API key: send the header Authorization: Bearer KEY", "",
-                    "invalid_api_key")
-        .to_response();
+    return ApiError(
+               401,
+               "this server needs an API key: send the header Authorization: Bearer KEY, or x-api-key: KEY",
+               "", "invalid_api_key")
+        .to_response(shape);
   }
   if (route == nullptr) {
     std::vector<std::string_view> paths;
@@ -124,39 +138,44 @@ std::optional<HttpResponse> Service::refuse_head(const HttpRequest& head) const 
     return ApiError(404,
                     fmt::format("there is no {}; there are {}", printable(head.path), fmt::join(paths, ", ")),
                     "", "not_found")
-        .to_response();
+        .to_response(shape);
   }
   if (head.method != route->method && !(head.method == "HEAD" && route->method == "GET")) {
     HttpResponse response =
         ApiError(405,
                  fmt::format("{} is not for {}; use {}", head.path, printable(head.method), route->method),
                  "", "method_not_allowed")
-            .to_response();
+            .to_response(shape);
     response.headers.emplace_back("Allow", allow_of(*route));
     return response;
   }
-  if (route->needs_model && state_ != State::ready) return unavailable(state_ == State::draining);
+  if (route->needs_model && state_ != State::ready) return unavailable(state_ == State::draining, shape);
   if (route->method == "POST") {
     const std::string* encoding = find_header(head.headers, "content-encoding");
     if (encoding != nullptr && !equal_ignoring_case(*encoding, "identity"))
-      return ApiError(415, "a compressed body is not supported; send it as it is").to_response();
-    if (!is_json(head.headers))
+      return ApiError(415, "a compressed body is not supported; send it as it is").to_response(shape);
+    // Ollama's own server takes any type, as `curl -d` sends; a foreign web page, which has an origin, may not.
+    const bool any_type = shape == ErrorShape::ollama && find_header(head.headers, "origin") == nullptr;
+    if (!any_type && !is_json(head.headers))
       return ApiError(415, "the body's type is not JSON; send the header Content-Type: application/json")
-          .to_response();
+          .to_response(shape);
   }
   return std::nullopt;
 }
 
 void Service::handle(HttpRequest request, std::shared_ptr<Exchange> exchange) {
+  if (const PageFile* file = find_page_file(request.path))
+    return exchange->respond(page_response(*file, request));
+  if (request.path == "/engine/events" && request.method == "GET") return watch(request, exchange);
   const Route* route = find_route(request.path);
   if (route->method == "GET") return exchange->respond(with_cors(answer_get(request), request));
   parsing_.post([this, request = std::make_shared<HttpRequest>(std::move(request)), exchange] {
     const auto fail = [&](const ApiError& error) {
       if (error.status() == 429) metrics_.request_refused();
-      exchange->respond(with_cors(error.to_response(), *request));
+      exchange->respond(with_cors(error.to_response(errors_of(request->path)), *request));
     };
     try {
-      if (request->path.starts_with("/v1/")) {
+      if (generation_reader(request->path) != nullptr) {
         generate(*request, exchange);
       } else {
         exchange->respond(with_cors(answer_post(*request), *request));
@@ -182,8 +201,27 @@ HttpResponse Service::answer_get(const HttpRequest& request) const {
             metrics_.text(options_.model_names.front(), engine == nullptr ? EngineStats{} : engine->stats(),
                           connections_())};
   }
+  if (request.path == "/api/version") return json_response(200, ollama_version_page());
+  if (request.path == "/api/tags" || request.path == "/api/ps")
+    return json_response(200, ollama_models_page(*engine, options_.model_names));
   if (request.path == "/props") return json_response(200, props_page(*engine, options_.model_names));
   return models(request.path);
+}
+
+void Service::watch(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
+  answers_.post([this, exchange, headers = cors_.headers(request.headers)]() mutable {
+    if (!watchers_.add(exchange, headers)) {
+      exchange->respond({ApiError(503, "too many watch the engine already").to_response()});
+    } else {
+      watched_ = true;
+    }
+  });
+}
+
+void Service::step_watchers() {
+  if (state_ == State::draining) watchers_.close();
+  watchers_.step(*engine_);
+  watched_ = !watchers_.empty();
 }
 
 HttpResponse Service::health() const {
@@ -224,6 +262,11 @@ void Service::check_model(const std::string& name) const {
       "model", "model_not_found");
 }
 
+ServedModel Service::served_model() const {
+  const ModelInfo& info = engine_.load()->info();
+  return {info.context, info.embedding_size, options_.pooling ? options_.pooling : info.pooling};
+}
+
 PromptText Service::prompt_text() const {
   const Engine* engine = engine_;
   return {engine->tokenizer(), engine->chat_templates()};
@@ -242,6 +285,15 @@ HttpResponse Service::answer_post(const HttpRequest& request) const {
     check_model(read.model);
     return json_response(200, Json{{"prompt", text.render(read.messages).text}});
   }
+  if (request.path == "/v1/messages/count_tokens") {
+    const GenerationBody read = read_anthropic_count_body(body, served_model());
+    check_model(read.model);
+    return json_response(200, Json{{"input_tokens", text.encode(text.render(read.messages)).size()}});
+  }
+  if (request.path == "/api/show") {
+    check_model(read_ollama_show_body(body));
+    return json_response(200, ollama_show_page(*engine_));
+  }
   const TokenizeBody read = read_tokenize_body(body);
   check_model(read.model);
   const std::vector<TokenId> ids =
@@ -258,6 +310,16 @@ void Service::log_prompt(const std::string& request_id, const std::string& text)
   if (options_.log_prompts) log_.info("prompt", Json{{"request_id", request_id}, {"text", text}});
 }
 
+void Service::look_for_calls(const ToolUse& use, const PromptText& text, AnswerHead& head,
+                             Request& request) const {
+  const ToolSyntax syntax = text.tool_syntax();
+  head.tools = ToolCallOptions{syntax, use.declared, use.parallel};
+  if (flags_tool_tags_special(text.required())) request.skip_special_tokens = false;
+  auto grammar = tool_grammars_.get(syntax, use);
+  if (grammar)
+    request.constraint = Constraint{.kind = Constraint::Kind::compiled, .compiled = std::move(grammar)};
+}
+
 std::vector<Request> Service::make_requests(const GenerationBody& body, GenerationJob& job) const {
   const PromptText text = prompt_text();
   std::vector<Request> requests;
@@ -271,13 +333,25 @@ std::vector<Request> Service::make_requests(const GenerationBody& body, Generati
     }
     PromptChoices choices;
     choices.count = body.settings.n;
+    choices.prompt_tokens = static_cast<int>(requests.back().ids.size());
     choices.first_choice = static_cast<int>(job.prompts.size()) * body.settings.n;
     return job.prompts.emplace_back(choices);
   };
   if (body.chat) {
     const RenderedPrompt prompt = text.render(body.messages);
     log_prompt(job.request_id, prompt.text);
-    add(text.encode(prompt)).opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
+    PromptChoices& choices = add(text.encode(prompt));
+    choices.opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
+    if (body.tools.choice != ToolUse::Choice::none)
+      look_for_calls(body.tools, text, job.head, requests.back());
+    if (auto& constraint = requests.back().constraint) {
+      const bool has_tools = !body.messages.input.tools.is_null();
+      constraint->reasoning = choices.opens_reasoning
+                                  ? Constraint::Reasoning::open
+                                  : reasoning_before_constraint(
+                                        prompt.text, text.templates->select(std::nullopt, has_tools).source(),
+                                        body.messages.input.kwargs);
+    }
     return requests;
   }
   for (const TextPrompt& prompt : body.prompts) {
@@ -298,9 +372,10 @@ GenerationJob Service::make_job(const HttpRequest& request, const GenerationBody
   job.request_id = request.id;
   job.arrival = std::chrono::steady_clock::now();
   job.settings = body.settings;
+  job.make_answer = body.make_answer;
   job.timeout_seconds = options_.request_timeout;
   job.headers = cors_.headers(request.headers);
-  job.head.id = (body.chat ? "chatcmpl-" : "cmpl-") + request.id;
+  job.head.id = body.id_prefix + request.id;
   job.head.created =
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
@@ -319,10 +394,10 @@ GenerationJob Service::make_job(const HttpRequest& request, const GenerationBody
 
 void Service::generate(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
   const Json json = parse_body(request.body);
-  const GenerationBody body =
-      request.path == "/v1/chat/completions" ? read_chat_body(json) : read_completion_body(json);
+  const GenerationBody body = generation_reader(request.path)(json, served_model());
   check_model(body.model);
   GenerationJob job = make_job(request, body);
+  if (body.at_once) return exchange->respond(with_cors(json_response(200, body.at_once(job.head)), request));
   std::vector<Request> requests = make_requests(body, job);
   Engine& engine = *engine_;
   const int64_t room = int64_t{engine.info().max_batch} + options_.max_queue;
@@ -358,7 +433,7 @@ void Service::run(GenerationJob job) {
 }
 
 HttpResponse Service::refuse(int status, const std::string& sentence, const HttpRequest& head) {
-  return with_cors(ApiError(status, sentence).to_response(), head);
+  return with_cors(ApiError(status, sentence).to_response(errors_of(head.path)), head);
 }
 
 HttpResponse Service::with_cors(HttpResponse response, const HttpRequest& request) const {
@@ -371,7 +446,8 @@ void Service::answered(const HttpRequest& request, int status, double seconds, b
   const Route* route = find_route(request.path);
   const bool known = request.method == "GET" || request.method == "POST" || request.method == "HEAD" ||
                      request.method == "OPTIONS";
-  metrics_.http_answered(route == nullptr ? "other" : std::string(route->path),
+  const char* unlisted = find_page_file(request.path) != nullptr ? "page" : "other";
+  metrics_.http_answered(route == nullptr ? unlisted : std::string(route->path),
                          known ? request.method : "other", status);
   const bool routine = status == 200 && (request.path == "/health" || request.path == "/metrics");
   if (routine) return;

@@ -12,11 +12,14 @@
 #include "qwench/engine.h"
 #include "server/api_access.h"
 #include "server/exchange.h"
+#include "server/generation_routes.h"
 #include "server/generation_task.h"
 #include "server/json_log.h"
 #include "server/metrics.h"
 #include "server/prompt_text.h"
 #include "server/request_body.h"
+#include "server/tool_grammars.h"
+#include "server/watchers.h"
 #include "server/work_queue.h"
 
 namespace qwench::server {
@@ -28,6 +31,7 @@ struct ServiceOptions {
   double request_timeout = 600;  ///< seconds from a request's arrival to its answer's end; 0: none
   int max_queue = 1024;          ///< choices that may wait; as the engine has it
   bool log_prompts = false;
+  std::optional<Pooling> pooling;  ///< of embeddings that name none; as the model's files say when absent
 };
 
 /// The API of one model, over any HTTP server: routes, access, and the requests under way. It answers from
@@ -58,11 +62,16 @@ class Service : public HttpHandler {
   HttpResponse answer_post(const HttpRequest& request) const;
   HttpResponse health() const;
   HttpResponse models(const std::string& path) const;
+  ServedModel served_model() const;
   void generate(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   GenerationJob make_job(const HttpRequest& request, const GenerationBody& body) const;
   std::vector<Request> make_requests(const GenerationBody& body, GenerationJob& job) const;
+  /// Sets up a request whose answer may, or must, call tools.
+  void look_for_calls(const ToolUse& use, const PromptText& text, AnswerHead& head, Request& request) const;
   void run(GenerationJob job);
   void tick();
+  void watch(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
+  void step_watchers();
   void check_model(const std::string& name) const;
   void log_prompt(const std::string& request_id, const std::string& text) const;
   PromptText prompt_text() const;
@@ -73,12 +82,15 @@ class Service : public HttpHandler {
   const CorsPolicy cors_;
   JsonLog& log_;
   Metrics metrics_;
+  mutable ToolGrammars tool_grammars_;
   std::function<size_t()> connections_ = [] { return size_t{0}; };
   std::atomic<Engine*> engine_{nullptr};
   std::atomic<State> state_{State::loading};
   std::vector<TokenId> stop_ids_;  // of the model; set before state_ says ready
 
   std::set<std::shared_ptr<GenerationTask>> tasks_;  // of the thread of answers_
+  Watchers watchers_;                                // of the thread of answers_
+  std::atomic<bool> watched_{false};
   WorkQueue parsing_{2};  // bodies to requests: a long prompt takes long, and must hold up no answer
   WorkQueue answers_{1};  // pieces to JSON
   std::atomic<bool> ticking_{true};

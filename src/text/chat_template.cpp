@@ -15,6 +15,7 @@
 #include "text/jinja/interpreter.h"
 #include "text/jinja/parser.h"
 #include "text/jinja/scope.h"
+#include "text/jinja/undeclared.h"
 
 namespace qwench {
 namespace {
@@ -102,6 +103,9 @@ struct ChatTemplate::Parsed {
 
 const std::string& ChatTemplate::source() const { return parsed_->source; }
 const std::string& ChatTemplate::name() const { return parsed_->name; }
+bool ChatTemplate::reads(const std::string& variable) const {
+  return !jinja::undeclared_names(parsed_->tree.body, {variable}).empty();
+}
 
 ChatTemplate ChatTemplate::parse(std::string source, std::string what) {
   if (source.size() > kMaxTemplateBytes) {

@@ -58,6 +58,8 @@ class ChatTemplate {
 
   const std::string& source() const;
   const std::string& name() const;
+  /// Does it read this variable anywhere before it assigns it?
+  bool reads(const std::string& variable) const;
 
  private:
   struct Parsed;

@@ -1,9 +1,11 @@
 #include "text/gguf_tokenizer_pre.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "checkpoint/printable.h"
 #include "qwench/error.h"
@@ -73,6 +75,41 @@ Json sequence(Json steps, bool gpt2_words = false) {
   return {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
 }
 
+// One of each treatment: what a converted file is called.
+constexpr std::string_view kKinds[] = {"qwen2",  "qwen35",       "llama-bpe",      "smollm",     "gpt-2",
+                                       "gpt-4o", "deepseek-llm", "deepseek-coder", "deepseek-v3"};
+
+/// What matters of a pre-tokenizer or normalizer, as a flat list of steps.
+void flatten(const Json& part, std::vector<std::string>& steps) {
+  if (part.is_null()) return;
+  const std::string type = part.value("type", "");
+  if (type == "Sequence") {
+    for (const char* key : {"pretokenizers", "normalizers"}) {
+      if (!part.contains(key)) continue;
+      for (const Json& step : part[key]) flatten(step, steps);
+    }
+  } else if (type == "Split") {
+    steps.push_back(fmt::format("split {} {} {}", part.value("behavior", ""), part.value("invert", false),
+                                part.value("pattern", Json()).dump()));
+  } else if (type == "Digits") {
+    steps.push_back(fmt::format("digits {}", part.value("individual_digits", false)));
+  } else if (type == "ByteLevel") {
+    // Words are cut before, or here.
+    if (part.value("add_prefix_space", true)) steps.push_back("space");
+    if (part.value("use_regex", true)) steps.push_back("words");
+    steps.push_back("bytes");
+  } else {
+    steps.push_back(part.dump());
+  }
+}
+
+std::vector<std::string> steps_of(const Json& normalizer, const Json& pre_tokenizer) {
+  std::vector<std::string> steps;
+  flatten(normalizer, steps);
+  flatten(pre_tokenizer, steps);
+  return steps;
+}
+
 bool is_one_of(std::string_view kind, std::initializer_list<std::string_view> kinds) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
@@ -119,5 +156,18 @@ GgufPreTokenizer gguf_pre_tokenizer(std::string_view kind, const std::string& wh
           kind.empty() ? "is missing, so how to cut the text is not known"
                        : fmt::format("is {}", printable(kind))));
 }
+
+std::optional<std::string_view> gguf_pre_tokenizer_name(const Json& normalizer, const Json& pre_tokenizer,
+                                                        bool ignore_merges) {
+  const std::vector<std::string> wanted = steps_of(normalizer, pre_tokenizer);
+  for (const std::string_view kind : kKinds) {
+    const GgufPreTokenizer known = gguf_pre_tokenizer(kind, "");
+    if (known.ignore_merges == ignore_merges && steps_of(known.normalizer, known.pre_tokenizer) == wanted)
+      return kind;
+  }
+  return std::nullopt;
+}
+
+std::string known_gguf_pre_tokenizers() { return fmt::format("{}", fmt::join(kKinds, ", ")); }
 
 }  // namespace qwench

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "core/json.h"
@@ -16,5 +18,11 @@ struct GgufPreTokenizer {
 
 /// Throws Error (unsupported), beginning with `what`, which names the kind and those supported.
 GgufPreTokenizer gguf_pre_tokenizer(std::string_view kind, const std::string& what);
+
+/// The kind whose treatment of text is that of a tokenizer.json with these parts; empty when none is.
+std::optional<std::string_view> gguf_pre_tokenizer_name(const Json& normalizer, const Json& pre_tokenizer,
+                                                        bool ignore_merges);
+/// "qwen2, ...": the kinds that gguf_pre_tokenizer_name may answer.
+std::string known_gguf_pre_tokenizers();
 
 }  // namespace qwench

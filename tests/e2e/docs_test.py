@@ -62,7 +62,7 @@ class Documentation(TestCase):
         if "qwench tokenize" in line and page != TOUR:
             environment["MODEL_PATH"] = tokenizer("qwen3")
         if "qwench serve" in line and "--help" not in line:  # until it is told to end, which it does with 0
-            line = line.replace("qwench serve", "timeout --preserve-status 10 qwench serve") + " --port 0"
+            line = line.replace("qwench serve", "timeout --preserve-status 5 qwench serve") + " --port 0"
         line = re.sub(r"^\./dev run\b", "qwench run", line).replace("git diff", "echo '+ a line'")
         line = re.sub(r"\[(-[^]]*)\]", r"\1", line)  # a synopsis: with all of its options
         if "qwench run" in line:  # a name that was pulled

@@ -170,7 +170,7 @@ class Answers(ServeTestCase):
     def test_what_is_wrong_is_a_400_that_names_it(self):
         for fields, param in (({"temperature": 3}, "temperature"), ({"tools": [{}]}, "tools"), ({"mystery": 1}, "mystery"),
                               ({"messages": [{"role": "user"}]}, "messages[0].content"), ({"n": 1000}, "n"),
-                              ({"response_format": {"type": "json_object"}}, "response_format.type"),
+                              ({"response_format": {"type": "xml"}}, "response_format.type"),
                               ({"stop_token_ids": [-1]}, "stop_token_ids[0]")):
             self.assert_error(self.server.post("/v1/chat/completions", {"messages": HI, **fields}), 400, param, param)
         self.assert_error(self.server.post("/v1/chat/completions", {"messages": HI, "model": "gpt-4"}), 404, "model")

@@ -21,6 +21,9 @@ TEST(ApiKeys, OnlyAKnownBearerOpens) {
   EXPECT_FALSE(keys.allow({{"Authorization", "Bearer first "}}));
   EXPECT_FALSE(keys.allow({{"Authorization", "Basic first"}}));
   EXPECT_FALSE(keys.allow({{"Authorization", "first"}}));
+  EXPECT_TRUE(keys.allow({{"x-api-key", "first"}}));
+  EXPECT_TRUE(keys.allow({{"X-Api-Key", "wrong"}, {"Authorization", "Bearer second"}}));
+  EXPECT_FALSE(keys.allow({{"x-api-key", "Bearer first"}}));
   EXPECT_TRUE(ApiKeys({}).allow({}));
   EXPECT_THROW(ApiKeys({""}), Error);
 }

@@ -110,10 +110,34 @@ TEST(ChatBody, WhatIsWrongIsNamed) {
       {R"("logprobs": 2)", "logprobs", "true or false"},
       {R"("stream_options": {"include_usage": true})", "stream_options", "stream"},
       {R"("stream": true, "stream_options": {"x": 1})", "stream_options.x", "not known"},
-      {R"("tools": [])", "tools", "not supported"},
-      {R"("tool_choice": "auto")", "tool_choice", "none"},
-      {R"("functions": [])", "functions", "not supported"},
-      {R"("response_format": {"type": "json_object"})", "response_format.type", "text"},
+      {R"("tools": [{}])", "tools[0].type", "missing"},
+      {R"("tools": {})", "tools", "an array"},
+      {R"("tools": [{"type": "code_interpreter"}])", "tools[0].function", "missing"},
+      {R"("tools": [{"type": "code_interpreter", "function": {"name": "f"}}])", "tools[0].type", "function"},
+      {R"("tools": [{"type": "function", "function": {}}])", "tools[0].function.name", "missing"},
+      {R"("tools": [{"type": "function", "function": {"name": ""}}])", "tools[0].function.name",
+       "at least 1"},
+      {R"("tools": [{"type": "function", "function": {"name": "a b"}}])", "tools[0].function.name",
+       "letters"},
+      {R"("tools": [{"type": "function", "function": {"name": "f", "parameters": []}}])",
+       "tools[0].function.parameters", "an object"},
+      {R"("tools": [{"type": "function", "function": {"name": "f", "schema": {}}}])",
+       "tools[0].function.schema", "not known"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "f"}}])",
+       "tools[1].function.name", "two tools"},
+      {R"("tool_choice": "required")", "tool_choice", "only with tools"},
+      {R"("tool_choice": "any")", "tool_choice", "required"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}}],
+          "tool_choice": {"type": "function", "function": {"name": "g"}})",
+       "tool_choice.function.name", "no tool"},
+      {R"("tools": [{"type": "function", "function": {"name": "f"}}], "guided_regex": "a")", "tools",
+       "no room"},
+      {R"("parallel_tool_calls": 1)", "parallel_tool_calls", "true or false"},
+      {R"("functions": [])", "functions", "tools"},
+      {R"("function_call": "auto")", "function_call", "tools"},
+      {R"("response_format": {"type": "xml"})", "response_format.type", "text"},
+      {R"("guided_regex": "a", "grammar": "root ::= \"a\"")", "grammar", "another field"},
+      {R"("guided_choice": [])", "guided_choice", "at least 1"},
       {R"("reasoning_effort": "low")", "reasoning_effort", "chat_template_kwargs"},
       {R"("logit_biass": {})", "logit_biass", "not known"},
       {R"("service_tier": "flex")", "service_tier", "auto"},
@@ -164,6 +188,50 @@ TEST(Messages, ToolCallsReachTheTemplateWithTheirArgumentsAsObjects) {
                             {"role": "tool", "content": "2", "tool_call_id": "1"}])"));
 }
 
+TEST(Messages, ArgumentsThatAreNoJsonReachTheTemplateAsTheyAre) {
+  const Json read = messages(R"([{"role": "assistant", "tool_calls": [
+      {"function": {"name": "f", "arguments": "{\"x\": "}}, {"function": {"name": "f", "arguments": ""}}]}])");
+  EXPECT_EQ(read[0]["tool_calls"][0]["function"]["arguments"], "{\"x\": ");
+  EXPECT_EQ(read[0]["tool_calls"][1]["function"]["arguments"], Json::object());
+}
+
+TEST(Tools, ReachTheTemplateInTheirOrderWithoutStrictAndNulls) {
+  const GenerationBody body = chat(R"("tools": [
+      {"type": "function", "function": {"name": "f", "strict": true, "description": null,
+                                        "parameters": {"type": "object", "properties": {"b": {}, "a": {}}}}},
+      {"type": "function", "function": {"description": "d", "name": "g-2_"}}])");
+  EXPECT_EQ(
+      body.messages.input.tools.dump(),
+      R"([{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"b":{},"a":{}}}}},)"
+      R"({"type":"function","function":{"description":"d","name":"g-2_"}}])");
+  EXPECT_EQ(body.tools.choice, ToolUse::Choice::automatic);
+  EXPECT_TRUE(body.tools.parallel);
+  EXPECT_EQ(body.tools.strict, std::set<std::string>{"f"});
+  ASSERT_EQ(body.tools.declared.size(), 2U);
+  EXPECT_EQ(body.tools.declared[1].name, "g-2_");
+  EXPECT_TRUE(body.tools.declared[1].parameters.is_null());
+}
+
+TEST(Tools, ChoiceSaysWhichAreShownAndWhichMustBeCalled) {
+  const std::string tools =
+      R"("tools": [{"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "g"}}])";
+  const GenerationBody none = chat(tools + R"(, "tool_choice": "none")");
+  EXPECT_TRUE(none.messages.input.tools.is_null());
+  EXPECT_EQ(none.tools.choice, ToolUse::Choice::none);
+  const GenerationBody required =
+      chat(tools + R"(, "tool_choice": "required", "parallel_tool_calls": false)");
+  EXPECT_EQ(required.tools.choice, ToolUse::Choice::required);
+  EXPECT_EQ(required.tools.declared.size(), 2U);
+  EXPECT_FALSE(required.tools.parallel);
+  const GenerationBody named =
+      chat(tools + R"(, "tool_choice": {"type": "function", "function": {"name": "g"}})");
+  EXPECT_EQ(named.tools.choice, ToolUse::Choice::required);
+  ASSERT_EQ(named.tools.declared.size(), 1U);
+  EXPECT_EQ(named.tools.declared[0].name, "g");
+  EXPECT_EQ(named.messages.input.tools.size(), 2U);
+  EXPECT_TRUE(chat(R"("tools": [], "parallel_tool_calls": true)").messages.input.tools.is_null());
+}
+
 TEST(Messages, WhatIsWrongIsNamed) {
   const struct {
     const char* message;
@@ -182,7 +250,7 @@ TEST(Messages, WhatIsWrongIsNamed) {
       {R"({"role": "user", "content": "x", "mood": "good"})", "messages[0].mood"},
       {R"({"role": "user", "content": "x", "reasoning_content": "y"})", "messages[0].reasoning_content"},
       {R"({"role": "user", "content": "x", "tool_call_id": "y"})", "messages[0].tool_call_id"},
-      {R"({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "{"}}]})",
+      {R"({"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "[]"}}]})",
        "messages[0].tool_calls[0].function.arguments"},
       {R"("text")", "messages[0]"},
   };

@@ -35,11 +35,13 @@ groups=(test)
 [[ $preset != asan ]] || groups+=(asan)
 bash tools/dev/deps.sh "${groups[@]}"
 bash tools/dev/fetch-models.sh
-# Python's own client of the hub, whose cache tests/e2e/models_test.py shares, and OpenAI's client, for serve_test.py.
+# Python's own client of the hub, whose cache tests/e2e/models_test.py shares, and clients of the server.
 packages=build/python-packages
-if [[ ! -d $packages/huggingface_hub || ! -d $packages/openai ]]; then
-  quietly python -m pip install --quiet --disable-pip-version-check --upgrade --target "$packages" 'huggingface_hub>=1.0' 'openai>=1.60' ||
-    die "pip could not install huggingface_hub and openai for the tests"
+clients=(huggingface_hub openai anthropic ollama langchain_openai llm playwright)
+if ! (cd "$packages" && ls -d "${clients[@]}") >/dev/null 2>&1; then
+  quietly python -m pip install --quiet --disable-pip-version-check --upgrade --target "$packages" \
+    'huggingface_hub>=1.0' 'openai>=1.60' 'anthropic>=0.50' 'ollama>=0.5' langchain-openai llm playwright ||
+    die "pip could not install ${clients[*]} for the tests"
 fi
 if [[ ! -d build/schemathesis/schemathesis ]]; then
   quietly python -m pip install --quiet --disable-pip-version-check --target build/schemathesis schemathesis ||

@@ -1,7 +1,9 @@
-#include "server/answer.h"
+#include "server/openai_answer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <set>
 
 #include "server/choice_text.h"
 
@@ -10,17 +12,22 @@ namespace {
 
 using testing::ElementsAre;
 
+struct Texts {
+  std::string content;
+  std::string reasoning;
+};
+
 /// The text pushed in pieces of `step` bytes.
-ChoicePart split(const std::string& text, size_t step, bool open = false) {
+Texts split(const std::string& text, size_t step, bool open = false) {
   ChoiceText splitter(true, open);
-  ChoicePart all;
+  Texts all;
   for (size_t at = 0; at <= text.size(); at += step) {
     const ChoicePart part = at < text.size() ? splitter.push(text.substr(at, step)) : ChoicePart{};
-    all.content += part.content;
+    all.content += part.content();
     all.reasoning += part.reasoning;
   }
   const ChoicePart tail = splitter.finish();
-  return {all.content + tail.content, all.reasoning + tail.reasoning};
+  return {all.content + tail.content(), all.reasoning + tail.reasoning};
 }
 
 TEST(ChoiceText, ReasoningIsSeparatedHoweverItIsChopped) {
@@ -41,7 +48,7 @@ TEST(ChoiceText, ReasoningIsSeparatedHoweverItIsChopped) {
   };
   for (const auto& one : cases) {
     for (const size_t step : {1, 2, 3, 5, 100}) {
-      const ChoicePart part = split(one.text, step, one.open);
+      const Texts part = split(one.text, step, one.open);
       EXPECT_EQ(part.reasoning, one.reasoning) << one.text << " in steps of " << step;
       EXPECT_EQ(part.content, one.content) << one.text << " in steps of " << step;
     }
@@ -95,8 +102,8 @@ std::vector<Json> events_of(const std::string& text) {
   return events;
 }
 
-TEST(Answer, WholeChatHasOpenAisShape) {
-  Answer answer(head(true, false), {two_choices()});
+TEST(OpenAiAnswer, WholeChatHasOpenAisShape) {
+  OpenAiAnswer answer(head(true, false), {two_choices()});
   EXPECT_EQ(answer.take(0, delta(0, "<think>hm</think>")), "");
   answer.take(1, delta(1, "B", FinishReason::length));
   answer.take(0, delta(0, "A", FinishReason::stop));
@@ -112,8 +119,8 @@ TEST(Answer, WholeChatHasOpenAisShape) {
   EXPECT_EQ(whole["timings"]["cache_n"], 8);
 }
 
-TEST(Answer, StreamedChatJoinsToTheWhole) {
-  Answer answer(head(true, true, true), {two_choices()});
+TEST(OpenAiAnswer, StreamedChatJoinsToTheWhole) {
+  OpenAiAnswer answer(head(true, true, true), {two_choices()});
   std::string text = answer.first_events();
   text += answer.take(0, delta(0, "<think>\nh"));
   text += answer.take(0, delta(0, "m\n</think>\n\nA"));
@@ -147,8 +154,8 @@ TEST(Answer, StreamedChatJoinsToTheWhole) {
   EXPECT_TRUE(events[events.size() - 3].contains("timings"));
 }
 
-TEST(Answer, UsageComesInAStreamOnlyWhenAskedFor) {
-  Answer answer(head(true, true), {PromptChoices{}});
+TEST(OpenAiAnswer, UsageComesInAStreamOnlyWhenAskedFor) {
+  OpenAiAnswer answer(head(true, true), {PromptChoices{}});
   std::string text = answer.first_events();
   text += answer.take(0, delta(0, "A", FinishReason::stop));
   text += answer.last_events(totals());
@@ -157,16 +164,99 @@ TEST(Answer, UsageComesInAStreamOnlyWhenAskedFor) {
   }
 }
 
-TEST(Answer, EchoBeginsEveryChoice) {
+TEST(OpenAiAnswer, EchoBeginsEveryChoice) {
   PromptChoices prompt = two_choices();
   prompt.echo = "Once ";
-  Answer answer(head(false, false), {prompt});
+  OpenAiAnswer answer(head(false, false), {prompt});
   answer.take(0, delta(0, "a", FinishReason::stop));
   answer.take(1, delta(1, "b", FinishReason::stop));
   const Json whole = answer.whole(totals());
   EXPECT_EQ(whole["object"], "text_completion");
   EXPECT_EQ(whole["choices"][0]["text"], "Once a");
   EXPECT_EQ(whole["choices"][1]["text"], "Once b");
+}
+
+AnswerHead with_tools(bool stream) {
+  AnswerHead with = head(true, stream);
+  with.tools = ToolCallOptions{ToolSyntax::hermes, {{"f", nullptr}}, true};
+  return with;
+}
+
+const char* const kCall = "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>";
+
+TEST(OpenAiAnswer, CallsOfToolsHaveOpenAisShape) {
+  OpenAiAnswer answer(with_tools(false), {two_choices()});
+  answer.take(0, delta(0, "<think>" + std::string(kCall) + "</think>\n\nWell.\n"));
+  answer.take(0, delta(0, std::string(kCall) + "\n" + kCall, FinishReason::stop));
+  answer.take(1, delta(1, std::string(kCall).substr(0, std::string(kCall).find('1')), FinishReason::length));
+  Json choices = answer.whole(totals())["choices"];
+  std::set<std::string> ids;
+  for (Json& choice : choices) {
+    for (Json& call : choice["message"]["tool_calls"]) {
+      EXPECT_THAT(call["id"].get<std::string>(), testing::MatchesRegex("call_[0-9a-f]{24}"));
+      ids.insert(call["id"]);
+      call.erase("id");
+    }
+  }
+  EXPECT_EQ(ids.size(), 3U);
+  EXPECT_EQ(choices[0]["message"]["reasoning_content"], kCall);  // no call of its own
+  EXPECT_EQ(choices[0]["message"]["content"], "Well.");
+  EXPECT_EQ(choices[0]["finish_reason"], "tool_calls");
+  EXPECT_EQ(choices[0]["message"]["tool_calls"], Json::parse(R"([
+      {"type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}},
+      {"type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}])"));
+  EXPECT_EQ(choices[1]["message"]["content"], nullptr);
+  EXPECT_EQ(choices[1]["finish_reason"], "length");
+  EXPECT_EQ(choices[1]["message"]["tool_calls"],
+            Json::parse(R"([{"type": "function", "function": {"name": "f", "arguments": "{\"a\": "}}])"));
+}
+
+TEST(OpenAiAnswer, StreamedCallsBeginWithTheirIdAndNameAndGoOnWithArguments) {
+  OpenAiAnswer answer(with_tools(true), {PromptChoices{}});
+  const std::string text = "Well.\n" + std::string(kCall);
+  std::string stream = answer.first_events();
+  for (size_t at = 0; at < text.size(); at += 3)
+    stream += answer.take(0, delta(0, text.substr(at, 3),
+                                   at + 3 < text.size() ? std::nullopt : std::optional(FinishReason::stop)));
+  stream += answer.last_events(totals());
+  std::string content;
+  std::string arguments;
+  int begun = 0;
+  int fragments = 0;
+  Json finish;
+  for (const Json& event : events_of(stream)) {
+    if (!event.is_object()) continue;
+    const Json& choice = event["choices"][0];
+    content += choice["delta"].value("content", "");
+    if (!choice["finish_reason"].is_null()) finish = choice["finish_reason"];
+    if (!choice["delta"].contains("tool_calls")) continue;
+    ASSERT_EQ(choice["delta"]["tool_calls"].size(), 1U);
+    const Json& call = choice["delta"]["tool_calls"][0];
+    EXPECT_EQ(call["index"], 0);
+    if (call.contains("id")) {
+      ++begun;
+      EXPECT_EQ(call["type"], "function");
+      EXPECT_EQ(call["function"], Json::parse(R"({"name": "f", "arguments": ""})"));
+    } else {
+      ++fragments;
+      EXPECT_EQ(call.size(), 2U);
+      EXPECT_EQ(call["function"].size(), 1U);
+      arguments += call["function"]["arguments"];
+    }
+  }
+  EXPECT_EQ(content, "Well.");
+  EXPECT_EQ(begun, 1);
+  EXPECT_GT(fragments, 1);
+  EXPECT_EQ(arguments, R"({"a": 1})");
+  EXPECT_EQ(finish, "tool_calls");
+}
+
+TEST(OpenAiAnswer, WithoutToolsTheTagsAreText) {
+  OpenAiAnswer answer(head(true, false), {PromptChoices{}});
+  answer.take(0, delta(0, kCall, FinishReason::stop));
+  const Json choice = answer.whole(totals())["choices"][0];
+  EXPECT_EQ(choice["message"]["content"], kCall);
+  EXPECT_EQ(choice["finish_reason"], "stop");
 }
 
 }  // namespace

@@ -1,14 +1,21 @@
-#include "server/answer.h"
+#include "server/openai_answer.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "server/api_error.h"
 #include "server/logprobs_json.h"
+#include "server/request_id.h"
 #include "server/version.h"
 
 namespace qwench::server {
 namespace {
+
+constexpr ToolTextPart::Kind kContent = ToolTextPart::Kind::content;
+
+/// A call before its arguments.
+Json begun_call(const std::string& name) {
+  return {{"id", new_call_id()}, {"type", "function"}, {"function", {{"name", name}, {"arguments", ""}}}};
+}
 
 std::string event(const Json& data) { return "data: " + to_line(data) + "\n\n"; }
 
@@ -27,26 +34,29 @@ Json timings_json(const AnswerTotals& totals) {
 
 }  // namespace
 
-Answer::Answer(AnswerHead head, const std::vector<PromptChoices>& prompts) : head_(std::move(head)) {
+OpenAiAnswer::OpenAiAnswer(AnswerHead head, const std::vector<PromptChoices>& prompts)
+    : head_(std::move(head)) {
   for (const PromptChoices& prompt : prompts) {
     for (int i = 0; i < prompt.count; ++i) {
-      choices_.push_back({ChoiceText(head_.chat, prompt.opens_reasoning)});
+      choices_.push_back({ChoiceText(head_.chat, prompt.opens_reasoning, head_.tools)});
       choices_.back().echo = prompt.echo;
     }
   }
   unfinished_ = static_cast<int>(choices_.size());
 }
 
-void Answer::take_prompt_logprobs(const PromptChoices& prompt, const std::vector<TokenLogprob>& logprobs) {
+void OpenAiAnswer::take_result(const PromptChoices& prompt, int index, const Result& result) {
+  if (index != 0 || prompt.echo_ids.empty() || !head_.include_logprobs) return;
   for (int i = 0; i < prompt.count; ++i) {
     Choice& choice = choices_[static_cast<size_t>(prompt.first_choice) + static_cast<size_t>(i)];
     const std::optional<TokenId> first =
         prompt.echo_ids.empty() ? std::nullopt : std::optional(prompt.echo_ids.front());
-    choice.echo_logprobs = completion_logprobs(logprobs, first, *head_.tokenizer, choice.text_offset);
+    choice.echo_logprobs =
+        completion_logprobs(result.prompt_logprobs, first, *head_.tokenizer, choice.text_offset);
   }
 }
 
-std::string Answer::take(int index, const StreamDelta& delta) {
+std::string OpenAiAnswer::take(int index, const StreamDelta& delta) {
   Choice& choice = choices_[static_cast<size_t>(index)];
   ChoicePart part = choice.text.push(delta.text);
   if (choice.text.in_reasoning()) reasoning_tokens_ += static_cast<int>(delta.ids.size());
@@ -64,23 +74,23 @@ std::string Answer::take(int index, const StreamDelta& delta) {
                                                                  choice.text_offset));
     }
   }
-  if (!choice.echo.empty()) part.content.insert(0, std::exchange(choice.echo, {}));
+  if (!choice.echo.empty())
+    part.answer.insert(part.answer.begin(), {kContent, -1, std::exchange(choice.echo, {})});
   if (delta.finish_reason) {
-    const ChoicePart tail = choice.text.finish();
-    part.content += tail.content;
+    ChoicePart tail = choice.text.finish();
     part.reasoning += tail.reasoning;
-    choice.finish_reason = name(*delta.finish_reason);
+    for (ToolTextPart& last : tail.answer) part.answer.push_back(std::move(last));
+    const bool called = *delta.finish_reason == FinishReason::stop && choice.text.called();
+    choice.finish_reason = called ? "tool_calls" : name(*delta.finish_reason);
     --unfinished_;
   }
   if (!head_.stream) {
-    choice.content += part.content;
-    choice.reasoning += part.reasoning;
-    if (!logprobs.is_null()) append_logprobs(choice.logprobs, logprobs);
+    join(choice, std::move(part), logprobs);
     return {};
   }
   std::string events;
-  if (!part.content.empty() || !part.reasoning.empty() || !logprobs.is_null())
-    events = choice_event(index, choice, part, std::move(logprobs));
+  if (!part.answer.empty() || !part.reasoning.empty() || !logprobs.is_null())
+    events = choice_events(index, part, std::move(logprobs));
   if (delta.finish_reason) {
     Json chunk = finish_chunk(index, choice);
     if (unfinished_ > 0) {
@@ -92,7 +102,7 @@ std::string Answer::take(int index, const StreamDelta& delta) {
   return events;
 }
 
-Json Answer::chunk(Json choices) const {
+Json OpenAiAnswer::chunk(Json choices) const {
   Json chunk{{"id", head_.id},
              {"object", head_.chat ? "chat.completion.chunk" : "text_completion"},
              {"created", head_.created},
@@ -103,21 +113,57 @@ Json Answer::chunk(Json choices) const {
   return chunk;
 }
 
-std::string Answer::choice_event(int index, const Choice&, const ChoicePart& part, Json logprobs) const {
-  Json choice{{"index", index}};
-  if (head_.chat) {
-    Json& delta = choice["delta"] = Json::object();
-    if (!part.reasoning.empty()) delta["reasoning_content"] = part.reasoning;
-    if (!part.content.empty() || part.reasoning.empty()) delta["content"] = part.content;
-  } else {
-    choice["text"] = part.content;
+void OpenAiAnswer::join(Choice& choice, ChoicePart part, const Json& logprobs) const {
+  choice.reasoning += part.reasoning;
+  for (ToolTextPart& piece : part.answer) {
+    switch (piece.kind) {
+      case ToolTextPart::Kind::content:
+        choice.content += piece.text;
+        break;
+      case ToolTextPart::Kind::call:
+        choice.calls.push_back(begun_call(piece.text));
+        break;
+      case ToolTextPart::Kind::arguments:
+        choice.calls.back()["function"]["arguments"].get_ref<std::string&>() += piece.text;
+        break;
+    }
   }
-  choice["logprobs"] = std::move(logprobs);
-  choice["finish_reason"] = nullptr;
-  return event(chunk(Json::array({std::move(choice)})));
+  if (!logprobs.is_null()) append_logprobs(choice.logprobs, logprobs);
 }
 
-Json Answer::finish_chunk(int index, const Choice& finished) const {
+/// One event for each piece: clients expect a call's beginning and its arguments one after the other.
+std::string OpenAiAnswer::choice_events(int index, const ChoicePart& part, Json logprobs) const {
+  std::string events;
+  const auto add = [&](const char* field, Json value) {
+    Json choice{{"index", index}};
+    if (head_.chat) {
+      choice["delta"] = Json{{field, std::move(value)}};
+    } else {
+      choice["text"] = std::move(value);
+    }
+    choice["logprobs"] = std::exchange(logprobs, nullptr);
+    choice["finish_reason"] = nullptr;
+    events += event(chunk(Json::array({std::move(choice)})));
+  };
+  if (!part.reasoning.empty()) add("reasoning_content", part.reasoning);
+  for (const ToolTextPart& piece : part.answer) {
+    if (piece.kind == kContent) {
+      add("content", piece.text);
+      continue;
+    }
+    Json call{{"index", piece.call}};
+    if (piece.kind == ToolTextPart::Kind::call) {
+      call.update(begun_call(piece.text));
+    } else {
+      call["function"] = {{"arguments", piece.text}};
+    }
+    add("tool_calls", Json::array({std::move(call)}));
+  }
+  if (!logprobs.is_null()) add("content", "");
+  return events;
+}
+
+Json OpenAiAnswer::finish_chunk(int index, const Choice& finished) const {
   Json choice{{"index", index}};
   if (head_.chat) {
     choice["delta"] = Json::object();
@@ -129,7 +175,7 @@ Json Answer::finish_chunk(int index, const Choice& finished) const {
   return chunk(Json::array({std::move(choice)}));
 }
 
-std::string Answer::first_events() {
+std::string OpenAiAnswer::first_events() {
   if (!head_.chat) return {};
   std::string events;
   for (size_t i = 0; i < choices_.size(); ++i) {
@@ -142,7 +188,7 @@ std::string Answer::first_events() {
   return events;
 }
 
-std::string Answer::last_events(const AnswerTotals& totals) {
+std::string OpenAiAnswer::last_events(const AnswerTotals& totals) {
   last_finish_["timings"] = timings_json(totals);
   std::string events = event(last_finish_);
   if (head_.include_usage) {
@@ -153,9 +199,11 @@ std::string Answer::last_events(const AnswerTotals& totals) {
   return events + "data: [DONE]\n\n";
 }
 
-std::string Answer::error_events(const Json& error) { return event(error) + "data: [DONE]\n\n"; }
+std::string OpenAiAnswer::error_events(const ApiError& error) const {
+  return event(error.to_json()) + "data: [DONE]\n\n";
+}
 
-Json Answer::usage_json(const AnswerTotals& totals) const {
+Json OpenAiAnswer::usage_json(const AnswerTotals& totals) const {
   const Usage& usage = totals.usage;
   Json json{{"prompt_tokens", usage.prompt_tokens},
             {"completion_tokens", usage.completion_tokens},
@@ -165,7 +213,7 @@ Json Answer::usage_json(const AnswerTotals& totals) const {
   return json;
 }
 
-Json Answer::whole(const AnswerTotals& totals) const {
+Json OpenAiAnswer::whole(const AnswerTotals& totals) {
   Json choices = Json::array();
   for (size_t i = 0; i < choices_.size(); ++i) {
     const Choice& from = choices_[i];
@@ -174,6 +222,10 @@ Json Answer::whole(const AnswerTotals& totals) const {
       Json& message =
           choice["message"] = {{"role", "assistant"}, {"content", from.content}, {"refusal", nullptr}};
       if (!from.reasoning.empty()) message["reasoning_content"] = from.reasoning;
+      if (!from.calls.empty()) {
+        if (from.content.empty()) message["content"] = nullptr;
+        message["tool_calls"] = from.calls;
+      }
     } else {
       choice["text"] = from.content;
     }
@@ -189,6 +241,10 @@ Json Answer::whole(const AnswerTotals& totals) const {
           {"choices", std::move(choices)},
           {"usage", usage_json(totals)},
           {"timings", timings_json(totals)}};
+}
+
+std::unique_ptr<AnswerFormat> make_openai_answer(AnswerHead head, const std::vector<PromptChoices>& prompts) {
+  return std::make_unique<OpenAiAnswer>(std::move(head), prompts);
 }
 
 }  // namespace qwench::server

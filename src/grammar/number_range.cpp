@@ -1,0 +1,215 @@
+#include "grammar/number_range.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace qwench {
+namespace {
+
+using Expr = GrammarBuilder::Expr;
+
+constexpr size_t kIntegerDigits = 18;
+constexpr size_t kDoubleDigits = 15;
+
+int compare_magnitude(const Decimal& a, const Decimal& b) {
+  if (a.whole.size() != b.whole.size()) return a.whole.size() < b.whole.size() ? -1 : 1;
+  if (const int whole = a.whole.compare(b.whole); whole != 0) return whole;
+  return a.fraction.compare(b.fraction);  // without trailing zeros, the order of texts
+}
+
+/// Numbers of one sign, by their magnitude.
+class Magnitudes {
+ public:
+  Magnitudes(GrammarBuilder& builder, const NumberBound& low, const std::optional<NumberBound>& high,
+             bool integer, int multiple_of)
+      : builder_(builder), low_(low), high_(high), integer_(integer), multiple_of_(multiple_of) {}
+
+  Expr make() {
+    const size_t shortest = low_.value.whole.size();
+    const size_t usual = integer_ ? kIntegerDigits : kDoubleDigits;
+    const size_t longest =
+        high_ ? std::min(high_->value.whole.size(), std::max(usual, shortest)) : std::max(usual, shortest);
+    std::vector<Expr> lengths;
+    for (length_ = shortest; length_ <= longest; ++length_) {
+      const size_t digits = integer_ ? 0 : kDoubleDigits - std::min(kDoubleDigits, length_);
+      const size_t of_bounds = std::max(low_.value.fraction.size(), high_ ? high_->value.fraction.size() : 0);
+      most_fraction_ = integer_ ? 0 : std::max(digits, of_bounds);
+      const bool tight_high = high_ && length_ == high_->value.whole.size();
+      lengths.push_back(whole({length_, 0, length_ == shortest, tight_high, 0}));
+    }
+    return builder_.either(std::move(lengths));
+  }
+
+ private:
+  /// So many digits were taken; whether they are those of a bound so far, and their remainder.
+  struct Place {
+    size_t length;
+    size_t at;
+    bool low;
+    bool high;
+    int remainder;
+
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+
+  Expr digits(char first, char last) {
+    return builder_.chars(CodeRanges({{static_cast<char32_t>(first), static_cast<char32_t>(last)}}));
+  }
+
+  /// Each digit that may come next with what follows it; neighbours that are followed by the same together.
+  template <typename Follow>
+  void for_digits(char first, char last, std::optional<char> low, std::optional<char> high, Follow&& follow) {
+    if (low) first = std::max(first, *low);
+    if (high) last = std::min(last, *high);
+    for (char digit = first; digit <= last;) {
+      const bool is_low = low && digit == *low;
+      const bool is_high = high && digit == *high;
+      char end = digit;
+      if (multiple_of_ == 1 && !is_low && !is_high)
+        end = high && last == *high ? static_cast<char>(last - 1) : last;
+      follow(digit, end, is_low, is_high);
+      digit = static_cast<char>(end + 1);
+    }
+  }
+
+  Expr whole(const Place& place) {
+    if (place.at == place.length) return behind_whole(place);
+    const auto known = rules_.find(place);
+    if (known != rules_.end()) return builder_.ref(known->second);
+    const GrammarBuilder::RuleId rule = builder_.declare("number");
+    rules_.emplace(place, rule);
+    std::vector<Expr> ways;
+    const auto bound = [&](bool tight, const Decimal& value) {
+      return tight ? std::optional<char>(value.whole[place.at]) : std::nullopt;
+    };
+    const char first = place.at == 0 && place.length > 1 ? '1' : '0';
+    for_digits(
+        first, '9', bound(place.low, low_.value), place.high ? bound(true, high_->value) : std::nullopt,
+        [&](char digit, char end, bool low, bool high) {
+          const int remainder = multiple_of_ == 1 ? 0 : (place.remainder * 10 + (digit - '0')) % multiple_of_;
+          ways.push_back(builder_.sequence(
+              {digits(digit, end), whole({place.length, place.at + 1, low, high, remainder})}));
+        });
+    builder_.define(rule, builder_.either(std::move(ways)));
+    return builder_.ref(rule);
+  }
+
+  /// May a number end after so many digits of its fraction?
+  bool may_end(bool low, bool high, size_t at) const {
+    const bool above = !low || (low_.value.fraction.size() <= at && !low_.exclusive);
+    const bool below = !high || high_->value.fraction.size() > at || !high_->exclusive;
+    return above && below;
+  }
+
+  Expr behind_whole(const Place& place) {
+    std::vector<Expr> ways;
+    if (may_end(place.low, place.high, 0) && place.remainder == 0) ways.push_back(builder_.empty());
+    if (!integer_ && most_fraction_ > 0)
+      ways.push_back(builder_.sequence({builder_.literal("."), fraction(0, place.low, place.high)}));
+    return builder_.either(std::move(ways));
+  }
+
+  Expr fraction(size_t at, bool low, bool high) {
+    if (!low && !high) return builder_.repeat(digits('0', '9'), 1, static_cast<int>(most_fraction_ - at));
+    const auto digit_of = [&](const Decimal& value) {
+      return at < value.fraction.size() ? value.fraction[at] : '0';
+    };
+    std::vector<Expr> ways;
+    for_digits('0', '9', low ? std::optional(digit_of(low_.value)) : std::nullopt,
+               high ? std::optional(digit_of(high_->value)) : std::nullopt,
+               [&](char digit, char end, bool next_low, bool next_high) {
+                 std::vector<Expr> rest;
+                 if (may_end(next_low, next_high, at + 1)) rest.push_back(builder_.empty());
+                 if (at + 1 < most_fraction_) rest.push_back(fraction(at + 1, next_low, next_high));
+                 ways.push_back(builder_.sequence({digits(digit, end), builder_.either(std::move(rest))}));
+               });
+    return builder_.either(std::move(ways));
+  }
+
+  GrammarBuilder& builder_;
+  const NumberBound low_;
+  const std::optional<NumberBound> high_;
+  const bool integer_;
+  const int multiple_of_;
+  size_t length_ = 0;
+  size_t most_fraction_ = 0;
+  std::map<Place, GrammarBuilder::RuleId> rules_;
+};
+
+Decimal negated(Decimal value) {
+  value.negative = !value.negative && !value.is_zero();
+  return value;
+}
+
+}  // namespace
+
+std::optional<Decimal> Decimal::of(const Json& number) {
+  constexpr int kMostDigits = 40;
+  std::string text = number.dump();
+  Decimal value;
+  if (text.starts_with('-')) {
+    value.negative = true;
+    text.erase(0, 1);
+  }
+  int exponent = 0;
+  if (const size_t e = text.find_first_of("eE"); e != std::string::npos) {
+    const size_t begin = e + (text[e + 1] == '+' ? 2 : 1);
+    if (std::from_chars(text.data() + begin, text.data() + text.size(), exponent).ec != std::errc{})
+      return std::nullopt;
+    text.resize(e);
+  }
+  if (std::abs(exponent) > kMostDigits) return std::nullopt;
+  const size_t point = text.find('.');
+  value.whole = text.substr(0, point);
+  value.fraction = point == std::string::npos ? "" : text.substr(point + 1);
+  for (; exponent > 0; --exponent) {
+    value.whole += value.fraction.empty() ? '0' : value.fraction[0];
+    if (!value.fraction.empty()) value.fraction.erase(0, 1);
+  }
+  for (; exponent < 0; ++exponent) {
+    value.fraction.insert(0, 1, value.whole.empty() ? '0' : value.whole.back());
+    if (!value.whole.empty()) value.whole.pop_back();
+  }
+  value.whole.erase(0, std::min(value.whole.find_first_not_of('0'), value.whole.size()));
+  if (value.whole.empty()) value.whole = "0";
+  value.fraction.resize(value.fraction.find_last_not_of('0') + 1);
+  if (value.whole.size() + value.fraction.size() > kMostDigits) return std::nullopt;
+  if (value.is_zero()) value.negative = false;
+  return value;
+}
+
+int compare(const Decimal& a, const Decimal& b) {
+  if (a.negative != b.negative) return a.negative ? -1 : 1;
+  return a.negative ? compare_magnitude(b, a) : compare_magnitude(a, b);
+}
+
+GrammarBuilder::Expr numbers_within(GrammarBuilder& builder, const NumberRange& range) {
+  const Decimal zero{false, "0", ""};
+  if (range.low && range.high) {
+    const int order = compare(range.low->value, range.high->value);
+    if (order > 0 || (order == 0 && (range.low->exclusive || range.high->exclusive)))
+      return builder.nothing();
+  }
+  const auto make = [&](const NumberBound& low, const std::optional<NumberBound>& high) {
+    return Magnitudes(builder, low, high, range.integer, range.multiple_of).make();
+  };
+  std::vector<Expr> signs;
+  const bool has_positive =
+      !range.high || (!range.high->value.negative && !(range.high->value.is_zero() && range.high->exclusive));
+  if (has_positive) {
+    const bool from_zero = !range.low || range.low->value.negative;
+    signs.push_back(make(from_zero ? NumberBound{zero, false} : *range.low, range.high));
+  }
+  if (!range.low || range.low->value.negative) {
+    // Minus zero is left out: zero is among the others.
+    const bool to_zero = !range.high || !range.high->value.negative;
+    const NumberBound low =
+        to_zero ? NumberBound{zero, true} : NumberBound{negated(range.high->value), range.high->exclusive};
+    std::optional<NumberBound> high;
+    if (range.low) high = NumberBound{negated(range.low->value), range.low->exclusive};
+    signs.push_back(builder.sequence({builder.literal("-"), make(low, high)}));
+  }
+  return builder.either(std::move(signs));
+}
+
+}  // namespace qwench

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/json.h"
+#include "grammar/grammar_builder.h"
+#include "grammar/json_text.h"
+#include "grammar/number_range.h"
+#include "grammar/regex_parser.h"
+#include "grammar/schema_document.h"
+
+namespace qwench {
+
+/// Turns one JSON Schema into expressions; see json_schema.h.
+class SchemaCompiler {
+ public:
+  using Expr = GrammarBuilder::Expr;
+
+  SchemaCompiler(GrammarBuilder& builder, JsonText& json, const Json& root)
+      : builder_(builder), json_(json), root_(root), document_(builder, root) {}
+
+  Expr compile_root() { return compile(root_, "#"); }
+  Expr compile_as_object();  ///< of the root's values, the objects
+  Expr compile(const Json& schema, const std::string& path);
+  /// What a string of a flattened schema may hold, each character written by `encode`: absent where anything.
+  std::optional<Expr> string_content(const Json& schema, const EncodeChars& encode, const std::string& path);
+
+ private:
+  struct Property {
+    std::string name;
+    Expr member;  // key, colon and value
+    bool required;
+  };
+
+  Expr compile_ref(const std::string& ref, const std::string& path);
+  Expr compile_merged(const Json& schema, const std::string& path);
+  Expr compile_flat(const Json& schema, const std::string& path);
+  Expr compile_branches(const Json& schema, const char* keyword, const std::string& path);
+  Expr compile_values(const Json& schema, const std::string& path);
+  Expr compile_type(const Json& schema, const std::string& type, const std::string& path);
+  void check_keywords(const Json& schema, const std::string& path) const;
+  void check_types(const Json& schema, const std::string& path) const;
+
+  Expr compile_string(const Json& schema, const std::string& path);
+  Expr compile_number(const Json& schema, bool integer, const std::string& path);
+  std::optional<NumberBound> bound(const Json& schema, const char* inclusive, const char* exclusive,
+                                   bool lower, const std::string& path) const;
+
+  Expr compile_object(const Json& schema, const std::string& path);
+  std::vector<Property> properties_of(const Json& schema, const Json& others, const std::string& path);
+  Expr members_in_order(const std::vector<Property>& properties, std::optional<Expr> others, int most_others);
+  Expr compile_array(const Json& schema, const std::string& path);
+
+  /// A count such as minLength, at least 0.
+  std::optional<int> count(const Json& schema, const char* keyword, const std::string& path) const;
+  [[noreturn]] void fail(const std::string& path, const std::string& sentence) const {
+    document_.fail(path, sentence);
+  }
+
+  GrammarBuilder& builder_;
+  JsonText& json_;
+  const Json& root_;
+  SchemaDocument document_;
+  std::map<std::string, GrammarBuilder::RuleId> refs_;    // by what "$ref" says
+  std::map<std::string, GrammarBuilder::RuleId> merged_;  // by the text of the merged schema
+  int depth_ = 0;
+};
+
+}  // namespace qwench

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+#include "grammar/grammar.h"
+#include "text/tool_syntax.h"
+
+namespace qwench {
+
+/// A tool that a model may call.
+struct ToolSignature {
+  std::string name;
+  Json parameters;  ///< JSON Schema of the arguments, an object's; null: any object
+};
+
+/// The language of answers that call tools, in a model's own syntax: one call, or one and more, a newline
+/// between two, where `parallel`. Where not `required`, an answer may also be any text that holds no call.
+/// "<tool_call>" and "</tool_call>" are the vocabulary's tokens of that text where it has them, else their
+/// bytes. Arguments that are strings hold, in Qwen3-Coder's syntax, no "</parameter>".
+/// Throws Error (invalid_argument): no tools, or a schema that compile_json_schema refuses; the sentence
+/// names the tool.
+std::shared_ptr<const Grammar> compile_tool_calls(ToolSyntax syntax, const std::vector<ToolSignature>& tools,
+                                                  bool parallel, bool required);
+
+}  // namespace qwench

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/json.h"
+
+namespace qwench::server {
+
+/// A served model's name as Ollama's clients write it: "NAME:latest" is NAME.
+std::string ollama_model_name(const std::string& name);
+int64_t nanoseconds_of(double seconds);
+/// "2026-01-31T12:00:00Z"
+std::string utc_time(int64_t seconds_since_epoch);
+Json ollama_keep_alive_field();
+
+}  // namespace qwench::server

@@ -1,0 +1,61 @@
+// The server's API, as the page uses it.
+
+export function apiKey() { return sessionStorage.getItem("key") || ""; }
+export function setApiKey(key) { if (key) sessionStorage.setItem("key", key); else sessionStorage.removeItem("key"); }
+
+export class ApiError extends Error {
+  constructor(status, message) { super(message); this.status = status; }
+}
+
+async function ask(path, options = {}) {
+  const headers = { ...(options.headers || {}) };
+  if (apiKey()) headers.Authorization = `Bearer ${apiKey()}`;
+  const response = await fetch(path, { ...options, headers });
+  if (response.ok) return response;
+  let message = `${response.status}`;
+  try { message = (await response.json()).error.message; } catch { /* the status says it */ }
+  throw new ApiError(response.status, message);
+}
+
+export async function props() { return (await ask("/props")).json(); }
+export async function metrics() { return parseMetrics(await (await ask("/metrics")).text()); }
+
+// Prometheus's text: name -> sum of its samples' values.
+export function parseMetrics(text) {
+  const values = {};
+  for (const line of text.split("\n")) {
+    const found = /^([A-Za-z_:][\w:]*)(\{[^}]*\})? (\S+)$/.exec(line);
+    if (found && !/_bucket$/.test(found[1])) values[found[1]] = (values[found[1]] || 0) + Number(found[3]);
+  }
+  return values;
+}
+
+// The data of each event of a stream.
+export async function* events(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    rest += value;
+    for (let end; (end = rest.indexOf("\n\n")) >= 0; rest = rest.slice(end + 2)) {
+      const data = rest.slice(0, end).split("\n").filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n");
+      if (data) yield data;
+    }
+  }
+}
+
+export async function* chat(body, signal) {
+  const response = await ask("/v1/chat/completions", { method: "POST", signal, headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ ...body, stream: true, stream_options: { include_usage: true } }) });
+  for await (const data of events(response)) {
+    if (data === "[DONE]") return;
+    const chunk = JSON.parse(data);
+    if (chunk.error) throw new ApiError(500, chunk.error.message);
+    yield chunk;
+  }
+}
+
+export async function* engineEvents(signal) {
+  for await (const data of events(await ask("/engine/events", { signal }))) yield JSON.parse(data);
+}

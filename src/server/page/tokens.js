@@ -1,0 +1,43 @@
+// The token view: each token coloured by how unsure the model was of it, with its alternatives.
+import { t } from "./i18n.js";
+
+const tip = document.getElementById("token-tip");
+
+function shown(token) { return JSON.stringify(token).slice(1, -1); }
+function percent(logprob) { return `${(100 * Math.exp(logprob)).toFixed(2)} %`; }
+
+function fillTip(entry) {
+  const table = document.createElement("table");
+  const row = (cells, kind) => {
+    const tr = table.insertRow();
+    for (const cell of cells) tr.append(Object.assign(document.createElement(kind), { textContent: cell }));
+  };
+  row([t("tokens"), t("id"), t("probability")], "th");
+  const others = entry.top_logprobs.filter((other) => other.id !== entry.id);
+  for (const one of [entry, ...others]) row([shown(one.token), one.id ?? "", percent(one.logprob)], "td");
+  tip.replaceChildren(table);
+}
+
+function place(element) {
+  const box = element.getBoundingClientRect();
+  tip.hidden = false;
+  tip.style.left = `${Math.max(4, Math.min(box.left, innerWidth - tip.offsetWidth - 4))}px`;
+  const below = box.bottom + 4;
+  tip.style.top = `${below + tip.offsetHeight > innerHeight ? Math.max(4, box.top - tip.offsetHeight - 4) : below}px`;
+}
+
+export function renderTokens(element, entries) {
+  element.classList.add("plain-text");
+  element.replaceChildren(...entries.map((entry) => {
+    const span = document.createElement("span");
+    span.className = "token";
+    span.tabIndex = 0;
+    span.textContent = entry.token;
+    span.style.setProperty("--doubt", Math.round(60 * (1 - Math.exp(entry.logprob))));
+    const show = () => { fillTip(entry); place(span); };
+    span.addEventListener("mouseenter", show);
+    span.addEventListener("focus", show);
+    for (const leave of ["mouseleave", "blur"]) span.addEventListener(leave, () => { tip.hidden = true; });
+    return span;
+  }));
+}

@@ -1,0 +1,56 @@
+#include "server/tool_fields.h"
+
+#include "server/field_schemas.h"
+
+namespace qwench::server {
+
+using namespace fields;
+
+namespace {
+
+constexpr int kLongestDescription = 1 << 16;
+
+Json function_name() {
+  return described({{"type", "string"}, {"minLength", 1}, {"maxLength", 64}},
+                   "Letters, digits, underscores and dashes.");
+}
+
+}  // namespace
+
+Json tools_field() {
+  Json function = object_of(
+      {{"name", function_name()},
+       {"description",
+        described({{"type", {"string", "null"}}, {"maxLength", kLongestDescription}}, "For the model.")},
+       {"parameters",
+        described({{"type", {"object", "null"}}}, "JSON Schema of the arguments; without, there are none.")},
+       {"strict",
+        described({{"type", {"boolean", "null"}}},
+                  "Calls keep to the schema, as all do that tool_choice demands. Not shown to the model.")}},
+      {"name"});
+  Json tool = object_of({{"type", {{"enum", {"function"}}}}, {"function", std::move(function)}},
+                        {"type", "function"});
+  return described({{"type", {"array", "null"}}, {"maxItems", kMaxTools}, {"items", std::move(tool)}},
+                   "Functions that the model may call: the chat template shows them to it.");
+}
+
+Json tool_choice_fields() {
+  Json named = object_of(
+      {{"type", {{"enum", {"function"}}}}, {"function", object_of({{"name", function_name()}}, {"name"})}},
+      {"type", "function"});
+  constexpr const char* kOld = "the older form of tools and tool_choice is not supported; use those";
+  return {
+      {"tool_choice",
+       described(
+           {{"anyOf", {{{"enum", {"none", "auto", "required"}}}, std::move(named), {{"type", "null"}}}}},
+           "none: the model is not shown the tools; auto, the default with tools: it may call them; "
+           "required, or a function's name: it must.")},
+      {"parallel_tool_calls",
+       described({{"type", {"boolean", "null"}}, {"default", true}},
+                 "An answer may have several calls; with false, those behind the first are left out.")},
+      {"functions", described({{"type", "null"}}, kOld)},
+      {"function_call", described({{"type", "null"}}, kOld)},
+  };
+}
+
+}  // namespace qwench::server

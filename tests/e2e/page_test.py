@@ -1,0 +1,240 @@
+"""The page that `qwench serve` opens, in headless Chromium with a real model."""
+import json
+import os
+import re
+import shutil
+import sys
+import unittest
+
+from serve_case import ServeTestCase
+from support import ROOT
+
+sys.path.insert(0, os.path.join(ROOT, "build", "python-packages"))
+try:
+    from playwright.sync_api import expect, sync_playwright
+except ImportError:
+    sync_playwright = None
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PICTURES = os.path.join(ROOT, "build", "screenshots")
+
+EVIL = """# Title
+
+<script>window.hacked = 1</script><img src=x onerror="window.hacked = 1"><svg onload="window.hacked = 1"></svg>
+[click](javascript:window.hacked=1) [there](https://example.org/) ![p](https://example.org/p.png?secret)
+
+**bold** and $x^2 + 1$ and $5 or $6
+
+$$\\frac{a}{b} \\href{javascript:window.hacked=1}{c}$$
+
+```js
+const answer = "<img src=x onerror=window.hacked=1>";
+```
+
+| a | b |
+|---|---|
+| 1 | <iframe src=/ onload="window.hacked = 1"> |
+"""
+
+
+def event_stream(*deltas, **last):
+    chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], **last})
+    return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
+
+
+@unittest.skipUnless(sync_playwright and CHROMIUM, "playwright or chromium is not installed: ./dev test installs both")
+class Page(ServeTestCase):
+    ARGUMENTS = ("-c", "1024", "--max-batch", "4")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        os.makedirs(PICTURES, exist_ok=True)
+        cls.playwright = sync_playwright().start()
+        cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+        cls.playwright.stop()
+        super().tearDownClass()
+
+    def setUp(self):
+        self.context = self.browser.new_context(viewport={"width": 1200, "height": 800}, locale="en-US", accept_downloads=True)
+        self.addCleanup(self.context.close)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.problems, self.elsewhere = [], []
+        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
+        self.page.on("console", lambda message: message.type == "error" and self.problems.append(message.text))
+        self.page.on("request", lambda request: request.url.startswith((self.server.url, "blob:", "data:")) or
+                     self.elsewhere.append(request.url))
+        self.page.goto(self.server.url + "/")
+        expect(self.page.locator("#model")).not_to_be_empty()
+
+    def tearDown(self):
+        self.assertEqual(self.problems, [])
+        self.assertEqual(self.elsewhere, [])
+
+    def send(self, text):
+        self.page.fill("#input", text)
+        self.page.press("#input", "Enter")
+
+    def settle(self):
+        expect(self.page.locator("#send")).to_be_visible()
+
+    def answer_with(self, *deltas, **last):
+        self.page.route("**/v1/chat/completions", lambda route: route.fulfill(
+            status=200, content_type="text/event-stream", body=event_stream(*deltas, **last)))
+
+    def short_answers(self, tokens):
+        if self.page.locator("#settings").is_hidden():
+            self.page.click("#settings-button")
+        self.page.fill("#set-max_tokens", str(tokens))
+        self.page.fill("#set-temperature", "0")
+        self.page.press("#set-temperature", "Tab")
+
+    def test_a_conversation_streams_stops_and_is_there_after_a_reload(self):
+        self.short_answers(300)
+        self.send("Tell me a long story about a fox.")
+        body = self.page.locator(".message.assistant .body")
+        expect(body).to_contain_text(re.compile(r"\w+ \w+ \w+"))
+        expect(self.page.locator("#stop")).to_be_visible()
+        self.page.click("#stop")
+        self.settle()
+        expect(self.page.locator(".message.assistant .stats")).to_contain_text("stopped")
+        told = body.inner_text()
+        self.short_answers(6)
+        self.send("What is the capital of France?")
+        self.settle()
+        expect(self.page.locator(".message.assistant .stats").last).to_contain_text("tok/s")
+        expect(self.page.locator(".message.assistant .body").last).to_contain_text("Paris")
+        self.page.reload()
+        expect(self.page.locator(".message")).to_have_count(4)
+        self.assertEqual(self.page.locator(".message.assistant .body").first.inner_text(), told)
+        self.page.screenshot(path=os.path.join(PICTURES, "chat.png"))
+
+    def test_editing_and_regenerating_make_branches(self):
+        self.short_answers(4)
+        self.send("Say one.")
+        self.settle()
+        self.page.click(".message.user [data-action=edit]")
+        self.page.fill(".message.user textarea", "Say two.")
+        self.page.click("[data-action=save]")
+        self.settle()
+        expect(self.page.locator(".message.user .branch")).to_have_text("2/2")
+        self.page.click(".message.assistant [data-action=regenerate]")
+        self.settle()
+        expect(self.page.locator(".message.assistant .branch")).to_have_text("2/2")
+        self.page.click(".message.user [data-action=previous]")
+        expect(self.page.locator(".message.user .body")).to_have_text("Say one.")
+        expect(self.page.locator(".message")).to_have_count(2)
+
+    def test_model_text_is_never_html(self):
+        self.answer_with({"reasoning_content": "<b>hm</b>"}, *({"content": part} for part in re.findall(r"(?s).{1,7}", EVIL)))
+        self.send("<img src=x onerror='window.hacked=1'>")
+        self.settle()
+        body = self.page.locator(".message.assistant .body")
+        expect(body.locator("strong")).to_have_text("bold")
+        expect(body.locator("h1")).to_have_text("Title")
+        expect(body.locator(".katex")).to_have_count(2)
+        expect(body).to_contain_text("$5 or $6")
+        expect(body.locator("pre .hljs-keyword")).to_have_text("const")
+        expect(body.locator("td").first).to_have_text("1")
+        self.assertEqual(self.page.locator("#messages img, #messages script, #messages iframe, #messages svg[onload]").count(), 0)
+        for link in body.locator("a").all():
+            self.assertRegex(link.get_attribute("href") or "https:", r"^https?:")
+        expect(self.page.locator("details.reasoning .text")).to_have_text("<b>hm</b>")
+        self.assertFalse(self.page.locator("details.reasoning").evaluate("details => details.open"))
+        body.locator("pre .copy").click()
+        expect(body.locator("pre .copy")).to_have_text("copied")
+        self.page.wait_for_timeout(200)
+        self.assertIsNone(self.page.evaluate("window.hacked ?? null"))
+        self.page.screenshot(path=os.path.join(PICTURES, "markdown.png"))
+
+    def test_nothing_from_elsewhere_may_run(self):
+        status, headers, _ = self.server.get("/")
+        self.assertEqual(status, 200)
+        policy = headers["Content-Security-Policy"]
+        self.assertIn("default-src 'none'", policy)
+        self.assertNotIn("unsafe", policy)
+        status, again, body = self.server.get("/", headers={"If-None-Match": headers["ETag"]})
+        self.assertEqual((status, body), (304, b""))
+        self.assertEqual(self.server.get("/page/nothing.js")[0], 404)
+        self.assertEqual(self.server.get("/page/../app.js")[0], 404)
+        self.page.evaluate("""() => { const s = document.createElement('script'); s.textContent = 'window.inline = 1';
+                                      document.body.append(s); }""")
+        self.assertIsNone(self.page.evaluate("window.inline ?? null"))
+        self.problems = [problem for problem in self.problems if "Content Security Policy" not in problem]
+
+    def test_tokens_show_their_alternatives(self):
+        self.short_answers(6)
+        self.page.check("#set-logprobs")
+        self.send("What is the capital of France?")
+        self.settle()
+        self.page.click("[data-action=tokens]")
+        tokens = self.page.locator(".token")
+        self.assertGreaterEqual(tokens.count(), 3)
+        tokens.nth(1).hover()
+        rows = self.page.locator("#token-tip tr")
+        expect(rows).to_have_count(6)
+        self.assertRegex(rows.nth(1).inner_text(), r"\d+\s+\d+\.\d\d %")
+        self.page.screenshot(path=os.path.join(PICTURES, "tokens.png"))
+        expect(self.page.locator("#set-top_p")).to_have_attribute("placeholder", re.compile("model's"))
+
+    def test_the_engine_at_work(self):
+        self.short_answers(40)
+        self.send("Count to twenty.")
+        self.page.click("#tab-engine")
+        used = self.page.locator("[data-count=used]")
+        expect(used).to_be_visible()
+        expect(self.page.locator(".card[data-name=running] b")).to_have_text("0", timeout=60_000)
+        expect(self.page.locator("[data-count=cached]")).to_have_text(re.compile(r"cached [1-9]"))
+        self.page.wait_for_function("""() => { const c = document.querySelector('canvas.passes');
+          return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v !== 0); }""")
+        self.page.screenshot(path=os.path.join(PICTURES, "engine.png"))
+
+    def test_dark_phone_and_chinese(self):
+        self.answer_with({"content": "Hello **there**.\n\n```python\nprint(1)\n```"})
+        self.send("Hi")
+        self.settle()
+        light = self.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        self.page.click("#theme")
+        dark = self.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        self.assertNotEqual(light, dark)
+        self.page.set_viewport_size({"width": 390, "height": 780})
+        self.assertFalse(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+        self.assertTrue(self.page.locator("#side").is_hidden())
+        self.page.screenshot(path=os.path.join(PICTURES, "phone-dark.png"))
+        self.page.click("#menu")
+        expect(self.page.locator("#conversations li")).to_have_count(1)
+        self.page.click("#language")
+        expect(self.page.locator("#new-chat")).to_have_text("新对话")
+        self.page.screenshot(path=os.path.join(PICTURES, "phone-chinese.png"))
+
+    def test_conversations_go_out_and_come_back(self):
+        self.answer_with({"content": "An answer."})
+        self.send("A question")
+        self.settle()
+        with self.page.expect_download() as download:
+            self.page.click("#export")
+        path = download.value.path()
+        self.page.on("dialog", lambda dialog: dialog.accept())
+        self.page.click("#conversations .remove")
+        expect(self.page.locator("#conversations li")).to_have_count(0)
+        self.page.set_input_files("#import-file", path)
+        expect(self.page.locator(".message")).to_have_count(2)
+        expect(self.page.locator(".message.assistant .body")).to_have_text("An answer.")
+        self.page.set_input_files("#import-file", {"name": "x.json", "mimeType": "application/json", "buffer": b'{"a": 1}'})
+        expect(self.page.locator("#notice")).to_contain_text("no export")
+
+    def test_an_error_of_the_server_is_shown(self):
+        self.page.route("**/v1/chat/completions", lambda route: route.fulfill(
+            status=400, content_type="application/json", body=json.dumps({"error": {"message": "the prompt is too long"}})))
+        self.send("Hi")
+        expect(self.page.locator(".message .error")).to_have_text("the prompt is too long")
+        self.problems = [problem for problem in self.problems if "400" not in problem]
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,240 @@
+"""Constrained answers of the built program. Tiny models with random weights draw almost anything that they may: whatever
+it is, it has to be valid. QWENCH_SCHEMAS sets how many random schemas are tried."""
+import json
+import os
+import random
+import re
+import shutil
+import unittest
+from tempfile import TemporaryDirectory
+
+from jsonschema import Draft202012Validator
+
+from score_test import MODELS
+from serve_case import Server
+from support import SANITIZED, TestCase, jsonl, qwench
+
+SCHEMAS = int(os.environ.get("QWENCH_SCHEMAS", "20" if SANITIZED else "100"))
+PIECES = ['":', '",', '},', '],', '{"', '["', '\\"', '\\u', '00', '12', 'true', 'null', 'é', ' a', 'the', '"}']
+EOS = 316
+
+
+def byte_alphabet():
+    """GPT-2's characters for the 256 bytes."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in plain]
+    return {**{byte: chr(byte) for byte in plain}, **{byte: chr(256 + i) for i, byte in enumerate(others)}}
+
+
+def tiny_model(folder):
+    """A golden model's random weights with a tokenizer of all bytes and some longer tokens."""
+    source = os.path.join(MODELS, "qwen3-tiny-f32")
+    shutil.copy(os.path.join(source, "model.safetensors"), folder)
+    with open(os.path.join(source, "config.json"), encoding="utf-8") as file:
+        config = {**json.load(file), "eos_token_id": EOS, "bos_token_id": EOS}
+    alphabet = byte_alphabet()
+    vocab = {alphabet[byte]: byte for byte in range(256)}
+    merges = []
+    for piece in PIECES:
+        letters = [alphabet[byte] for byte in piece.encode()]
+        for end in range(2, len(letters) + 1):
+            joined = "".join(letters[:end])
+            if joined in vocab:
+                continue
+            merges.append(["".join(letters[:end - 1]), letters[end - 1]])
+            vocab[joined] = len(vocab)
+    assert len(vocab) < EOS
+    added = [{"id": EOS + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
+              "special": i == 0} for i, text in enumerate(["<|end|>", "<think>", "</think>"])]
+    tokenizer = {"version": "1.0", "added_tokens": added, "normalizer": None, "post_processor": None,
+                 "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+                 "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+                 "model": {"type": "BPE", "vocab": vocab, "merges": merges}}
+    for name, content in (("config.json", config), ("tokenizer.json", tokenizer)):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(content, file)
+    return vocab
+
+
+class RandomSchemas:
+    """Schemas of the supported keywords."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def schema(self, depth=0):
+        choices = [self.string, self.integer, self.number, self.enum, self.const, self.simple, self.pattern, self.format]
+        if depth < 3:
+            choices += [self.object, self.object, self.array, self.tuple, self.any_of, self.one_of, self.all_of]
+        return self.random.choice(choices)(depth)
+
+    def root(self, _=None):
+        if self.random.random() < 0.2:
+            item = self.schema(2)
+            node = {"type": "object", "properties": {"item": item, "next": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/node"}]}},
+                    "required": ["item", "next"], "additionalProperties": False}
+            return {"$ref": "#/$defs/node", "$defs": {"node": node}, "title": "a list"}
+        return self.schema()
+
+    def string(self, _):
+        low = self.random.randrange(4)
+        return self.random.choice([{"type": "string"}, {"type": "string", "maxLength": low + 3},
+                                   {"type": "string", "minLength": low, "maxLength": low + self.random.randrange(300)}])
+
+    def integer(self, _):
+        low, high = sorted(self.random.randrange(-5000, 5000) for _ in range(2))
+        return self.random.choice([{"type": "integer"}, {"type": "integer", "minimum": low, "maximum": high},
+                                   {"type": "integer", "exclusiveMinimum": low}, {"type": "integer", "maximum": high},
+                                   {"type": "integer", "multipleOf": self.random.randrange(1, 40), "minimum": low}])
+
+    def number(self, _):
+        low = self.random.randrange(-300, 300) / self.random.choice([1, 2, 8, 10, 100])
+        return self.random.choice([{"type": "number"}, {"type": "number", "minimum": low, "exclusiveMaximum": low + 1.5},
+                                   {"type": "number", "exclusiveMinimum": low}, {"type": "number", "maximum": low}])
+
+    def enum(self, _):
+        values = ["a", "b\"\\\n", "é中😀", 1, -2.5, None, True, {"k": [1, {}]}, []]
+        return {"enum": self.random.sample(values, self.random.randrange(1, 5))}
+
+    def const(self, _):
+        return {"const": self.random.choice(["x y", 17, None, {"a": "b", "c": [1, 2]}])}
+
+    def simple(self, _):
+        return self.random.choice([{"type": "boolean"}, {"type": "null"}, {"type": ["string", "null"], "maxLength": 5}])
+
+    def pattern(self, _):
+        return {"type": "string", "pattern": self.random.choice(
+            [r"^[a-z]{2,5}$", r"^\d{3}-\d{4}$", r"^(foo|bar)+[^a-z]$", r"^[A-Z][a-z]*( [A-Z][a-z]*)?$", r"^\w+@\w+\.com$", r'^"\\[\n\t]$'])}
+
+    def format(self, _):
+        return {"type": "string", "format": self.random.choice(["date", "time", "date-time", "uuid", "ipv4", "ipv6", "email"])}
+
+    def names(self, count):
+        return self.random.sample(["id", "name", "a b", "q\"\\", "é", "value", "v", "va", "kind", ""], count)
+
+    def object(self, depth):
+        names = self.names(self.random.randrange(0, 6))
+        schema = {"type": "object", "properties": {name: self.schema(depth + 1) for name in names},
+                  "required": [name for name in names if self.random.random() < 0.6]}
+        extra = self.random.randrange(4)
+        if extra == 0:
+            schema["additionalProperties"] = self.schema(3)
+            schema["maxProperties"] = len(names) + 2
+        elif extra < 3:
+            schema["additionalProperties"] = False
+        return schema
+
+    def array(self, depth):
+        low = self.random.randrange(3)
+        return {"type": "array", "items": self.schema(depth + 1), "minItems": low, "maxItems": low + self.random.randrange(4)}
+
+    def tuple(self, depth):
+        schema = {"type": "array", "prefixItems": [self.schema(depth + 1) for _ in range(self.random.randrange(1, 4))]}
+        if self.random.random() < 0.5:
+            schema["items"] = False
+        return schema
+
+    def any_of(self, depth):
+        return {"anyOf": [self.schema(depth + 1) for _ in range(self.random.randrange(1, 4))]}
+
+    def one_of(self, depth):
+        kinds = self.random.sample(["a", "b", "c"], 2)
+        return {"oneOf": [{"type": "object", "properties": {"kind": {"const": kind}, "v": self.schema(depth + 1)},
+                           "required": ["kind"], "additionalProperties": False} for kind in kinds]}
+
+    def all_of(self, depth):
+        return {"allOf": [{"type": "object", "properties": {"a": self.schema(depth + 1)}, "required": ["a"]},
+                          {"properties": {"b": self.schema(depth + 1)}, "required": ["b"]}]}
+
+
+class Structured(TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.model = folder.name
+        cls.vocab = tiny_model(folder.name)
+
+    def rows(self, constraints, max_tokens=700):
+        # What closes is favoured, so that most texts come to their end.
+        bias = {str(self.vocab[token]): 3 for token in ('"', "}", "]")} | {str(EOS): 6, str(self.vocab["Ċ"]): -3}
+        return [{"ids": [1 + i % 200, 5], "max_tokens": max_tokens, "temperature": 1.5, "top_k": 0, "top_p": 1, "seed": i,
+                 "repetition_penalty": 1, "logit_bias": bias, **constraint} for i, constraint in enumerate(constraints)]
+
+    def test_answers_to_random_schemas_are_valid(self):
+        generator = RandomSchemas(11)
+        schemas = [generator.root() for _ in range(SCHEMAS)]
+        answers = jsonl("run", self.model, rows=self.rows({"json_schema": schema} for schema in schemas))
+        ended = 0
+        for schema, answer in zip(schemas, answers):
+            with self.subTest(json.dumps(schema)):
+                self.assertNotIn("error", answer)
+                if answer["finish_reason"] == "length":
+                    continue
+                value = json.loads(answer["text"])
+                Draft202012Validator(schema, format_checker=Draft202012Validator.FORMAT_CHECKER).validate(value)
+                ended += 1
+        print(f"random schemas: {ended} of {SCHEMAS} answers ended within the limit, all valid")
+        self.assertGreater(ended, 0.9 * SCHEMAS)
+
+    def test_other_constraints_hold(self):
+        constraints = [({"guided_regex": r"[a-f]{3}(-\d+)?"}, r"[a-f]{3}(-\d+)?"), ({"guided_choice": ["yes", "no", "yes!"]}, "yes|no|yes!"),
+                       ({"grammar": 'root ::= "<" [a-c]+ ">" root | "."'}, r"(<[a-c]+>)*\."), ({"guided_regex": "(é|中){2}"}, "(é|中){2}")]
+        answers = jsonl("run", self.model, rows=self.rows([constraint for constraint, _ in constraints for _ in range(8)]))
+        for i, answer in enumerate(answers):
+            self.assertEqual(answer["finish_reason"], "stop", answer)
+            self.assertTrue(re.fullmatch(constraints[i // 8][1], answer["text"]), answer)
+
+    def test_any_object(self):
+        for answer in jsonl("run", self.model, rows=self.rows([{"response_format": {"type": "json_object"}}] * 20)):
+            if answer["finish_reason"] == "stop":
+                self.assertIsInstance(json.loads(answer["text"]), dict)
+
+    def test_guesses_and_threads_change_nothing(self):
+        rows = self.rows([{"json_schema": RandomSchemas(5).root()} for _ in range(12)], 60)
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        plain = qwench("run", self.model, "--jsonl", stdin=lines)
+        self.assertEqual(plain.code, 0, plain)
+        for flags in (["--speculative", "ngram"], ["-t", "1"]):
+            self.assertEqual(qwench("run", self.model, "--jsonl", *flags, stdin=lines).lines(), plain.lines(), flags)
+
+    def test_a_limit_that_cuts_is_a_length(self):
+        answer, = jsonl("run", self.model, rows=self.rows([{"guided_regex": "[ab]{50}"}], 10))
+        self.assertEqual(answer["finish_reason"], "length")
+        self.assertRegex(answer["text"], r"\A[ab]{10}\Z")
+
+    def test_a_complete_text_ends_before_min_tokens(self):
+        answer, = jsonl("run", self.model, rows=[{**self.rows([{"guided_choice": ["abc"]}])[0], "min_tokens": 50, "ignore_eos": True}])
+        self.assertEqual((answer["text"], answer["finish_reason"]), ("abc", "stop"))
+
+    def test_bad_constraints_are_refused_with_a_sentence(self):
+        bad = [{"json_schema": {"not": {}}}, {"guided_regex": "(?=a)"}, {"grammar": "root ::= root"}, {"guided_choice": []},
+               {"guided_regex": "a", "guided_choice": ["a"]}, {"response_format": {"type": "xml"}}, {"json_schema": 5}]
+        for row, answer in zip(bad, jsonl("run", self.model, rows=self.rows(bad))):
+            self.assertIn("error", answer, row)
+        for flags in (["--regex", "("], ["--json-schema", "{"], ["--grammar", "x"], ["--regex", "a", "--grammar", 'root ::= "a"']):
+            self.assertEqual(qwench("run", self.model, "a", *flags).code, 2, flags)
+
+
+class OverHttp(TestCase):
+    def test_the_api_constrains_and_refuses(self):
+        schema = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 20}, "big": {"type": "boolean"}},
+                  "required": ["city", "big"], "additionalProperties": False}
+        with Server() as server:
+            asked = {"messages": [{"role": "user", "content": "Name a city in France, as JSON."}], "max_tokens": 80, "temperature": 0}
+            named = {"type": "json_schema", "json_schema": {"name": "city", "strict": True, "schema": schema}}
+            status, _, body = server.post("/v1/chat/completions", {**asked, "response_format": named})
+            self.assertEqual(status, 200, body)
+            Draft202012Validator(schema).validate(json.loads(body["choices"][0]["message"]["content"]))
+            status, _, body = server.post("/v1/completions", {"prompt": "Is water wet?", "guided_choice": ["yes", "no"], "n": 3})
+            self.assertEqual(status, 200, body)
+            self.assertTrue(all(choice["text"] in ("yes", "no") for choice in body["choices"]), body)
+            for bad in ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}},
+                        {"guided_regex": "(a"}, {"guided_regex": "a", "guided_choice": ["a"]}, {"guided_grammar": "x"},
+                        {"response_format": {"type": "json_schema"}}, {"guided_json": {"$ref": "#"}}):
+                status, _, body = server.post("/v1/chat/completions", {**asked, **bad})
+                self.assertEqual((status, body["error"]["type"]), (400, "invalid_request_error"), (bad, body))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,74 @@
+#include "grammar/tool_grammar.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "qwench/error.h"
+
+namespace qwench {
+namespace {
+
+const Json kWeather = Json::parse(R"({"type":"object","properties":{"city":{"type":"string"},
+  "days":{"type":"integer","minimum":1,"maximum":9},"unit":{"type":"string","enum":["C","F"]}},"required":["city"]})");
+
+std::vector<ToolSignature> tools() { return {{"weather", kWeather}, {"now", nullptr}}; }
+
+TEST(ToolGrammar, HermesCallsAreJson) {
+  const auto one = compile_tool_calls(ToolSyntax::hermes, tools(), false, true);
+  const std::string call =
+      "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\", \"days\": 3}}\n</tool_call>";
+  const std::string now = "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
+  EXPECT_TRUE(accepts(*one, call));
+  EXPECT_TRUE(accepts(*one, now));
+  EXPECT_FALSE(accepts(*one, call + "\n" + now));
+  EXPECT_FALSE(accepts(*one, "Hello"));
+  EXPECT_FALSE(accepts(*one, "<tool_call>\n{\"name\": \"other\", \"arguments\": {}}\n</tool_call>"));
+  EXPECT_FALSE(accepts(*one, "<tool_call>\n{\"name\": \"weather\", \"arguments\": {}}\n</tool_call>"));
+  EXPECT_FALSE(accepts(
+      *one,
+      "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"B\", \"days\": 10}}\n</tool_call>"));
+  EXPECT_TRUE(
+      accepts(*compile_tool_calls(ToolSyntax::hermes, tools(), true, true), call + "\n" + now + "\n" + call));
+}
+
+TEST(ToolGrammar, Qwen3CoderCallsHoldStringsAsTheyAre) {
+  const auto one = compile_tool_calls(ToolSyntax::qwen3_coder, tools(), false, true);
+  EXPECT_TRUE(accepts(
+      *one,
+      "<tool_call>\n<function=weather>\n<parameter=city>\nNew \"York\"\n</par>\n\n</parameter>\n"
+      "<parameter=days>\n3\n</parameter>\n<parameter=unit>\nC\n</parameter>\n</function>\n</tool_call>"));
+  EXPECT_TRUE(accepts(*one, "<tool_call>\n<function=now>\n</function>\n</tool_call>"));
+  EXPECT_FALSE(accepts(*one, "<tool_call>\n<function=weather>\n</function>\n</tool_call>"));
+  EXPECT_FALSE(
+      accepts(*one,
+              "<tool_call>\n<function=weather>\n<parameter=city>\nx\n</parameter>\n<parameter=unit>\nK\n"
+              "</parameter>\n</function>\n</tool_call>"));
+  EXPECT_FALSE(
+      accepts(*one,
+              "<tool_call>\n<function=weather>\n<parameter=city>\na</parameter>b\n</parameter>\n</function>\n"
+              "</tool_call>"));
+}
+
+TEST(ToolGrammar, WhereNoCallIsRequiredAnyTextWithoutOneGoes) {
+  const auto maybe = compile_tool_calls(ToolSyntax::hermes, tools(), true, false);
+  const std::string now = "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
+  EXPECT_TRUE(accepts(*maybe, ""));
+  EXPECT_TRUE(accepts(*maybe, "1 <2 and <tool_cal"));
+  EXPECT_TRUE(accepts(*maybe, now));
+  EXPECT_TRUE(accepts(*maybe, "I look. <" + now + "\n" + now));
+  EXPECT_FALSE(accepts(*maybe, "I look. <tool_call>"));
+  EXPECT_FALSE(accepts(*maybe, now + " done"));
+}
+
+TEST(ToolGrammar, ErrorsNameTheTool) {
+  try {
+    compile_tool_calls(ToolSyntax::hermes, {{"bad", Json{{"not", {{"type", "null"}}}}}}, false, true);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("\"bad\""), testing::HasSubstr("\"not\"")));
+  }
+  EXPECT_THROW(compile_tool_calls(ToolSyntax::hermes, {}, false, true), Error);
+}
+
+}  // namespace
+}  // namespace qwench

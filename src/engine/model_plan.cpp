@@ -29,6 +29,7 @@ constexpr double kCacheShare = 0.5;
 constexpr int kUsualLength = 1024;
 // On a device layers are streamed where a sequence would have fewer positions otherwise.
 constexpr int64_t kUsualContext = 4096;
+constexpr int64_t kLeastContext = 256;
 constexpr uint64_t kDeviceReserve = uint64_t{64} << 20;
 // Measured: the program with its libraries and two threads, before a model is loaded.
 constexpr uint64_t kProgram = 16'000'000;
@@ -178,13 +179,16 @@ ModelPlan plan_on_device(const Checkpoint& checkpoint, const EngineOptions& opti
   const int64_t wanted = options.context > 0
                              ? options.context
                              : std::min<int64_t>(kUsualContext, checkpoint.config().max_position);
-  for (int gpu_layers = layers; gpu_layers > 0; --gpu_layers) {
-    if (request.available < weights.resident(gpu_layers) + weights.slots(gpu_layers)) continue;
-    try {
-      ModelPlan plan = plan_of(gpu_layers);
-      if (plan.context >= wanted || plan.memory.blocks >= request.most_blocks) return plan;
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::out_of_memory) throw;
+  // Where no number of layers leaves so much room, half of it and so on: streaming all costs more.
+  for (int64_t least = wanted; least >= std::min(wanted, kLeastContext); least /= 2) {
+    for (int gpu_layers = layers; gpu_layers > 0; --gpu_layers) {
+      if (request.available < weights.resident(gpu_layers) + weights.slots(gpu_layers)) continue;
+      try {
+        ModelPlan plan = plan_of(gpu_layers);
+        if (plan.context >= least || plan.memory.blocks >= request.most_blocks) return plan;
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::out_of_memory) throw;
+      }
     }
   }
   return plan_of(0);

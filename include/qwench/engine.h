@@ -51,6 +51,12 @@ struct EngineOptions {
   int64_t cache_tokens = 0;
   int max_queue = 1024;  ///< completions that may wait beside those that run, for submit()
   Speculation speculation;
+  /// Where it runs: "auto" (a discrete GPU, then an integrated one, else the CPU), "cpu", "vulkan" or
+  /// "vulkan:N".
+  std::string device = "auto";
+  std::optional<int>
+      gpu_layers;              ///< layers that stay on the device, the others are streamed; absent: what fits
+  uint64_t device_memory = 0;  ///< bytes of the device's memory to use; 0: what its driver would give
   std::function<void(double)> progress;  ///< called while loading with the share done, 0 to 1
 
   /// What kv_dtype stands for, of a model whose weights are stored so.

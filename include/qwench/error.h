@@ -18,6 +18,7 @@ enum class ErrorKind {
   io,                ///< the operating system refused a read or a write
   busy,              ///< the queue of requests is full; later there is room again (HTTP 429)
   shutting_down,     ///< no more requests are taken (HTTP 503)
+  device_lost,       ///< the GPU stopped answering; its memory is gone, the model must be loaded again
 };
 
 /// Thrown at load, parse and submit time, never in the hot path. `what()` is one sentence that names the

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -76,9 +77,40 @@ enum class RopePairing {
   interleaved,  // (2 i, 2 i + 1): llama-architecture GGUF files, whose q and k rows are permuted for it
 };
 
+/// How long an operation took where it was run later than it was called.
+struct OperationTime {
+  double start = 0;  // seconds since measure(true)
+  double seconds = 0;
+  bool fused = false;  // computed together with the operation before it, whose time is that of both
+};
+
+/// A copy of a layer's weights to a device, while others computed.
+struct CopyTime {
+  int layer = 0;
+  double start = 0;  // seconds since measure(true)
+  double seconds = 0;
+};
+
+/// What a backend of a device has done so far.
+struct DeviceCounts {
+  int64_t submits = 0;     // times commands were handed to the device
+  int64_t read_backs = 0;  // times results came to the host
+  int64_t read_back_bytes = 0;
+  int64_t streamed_bytes = 0;  // weights that were copied to the device to be computed with
+};
+
+/// What a device can do at best, measured.
+struct DeviceSpeed {
+  double read_gb_per_s = 0;    // of its own memory, by a shader
+  double copy_gb_per_s = 0;    // within its own memory: bytes read and written
+  double f32_gflop_per_s = 0;  // fused multiply-adds, each two operations
+};
+
 /// Owns memory and runs the operations of the decoder on it. Used by one thread at a time. Operations
-/// allocate nothing and throw nothing; allocate, load and make_kv_cache throw Error (out_of_memory,
-/// unsupported).
+/// allocate nothing in the long run; allocate, load and make_kv_cache throw Error (out_of_memory,
+/// unsupported). On the CPU an operation is done when the call returns, and throws nothing. Backends of
+/// devices collect operations and run them together when results are read (argmax, read_row) or the next
+/// batch begins: these calls throw Error (device_lost, out_of_memory).
 ///
 /// Batch invariance: each output element is reduced in an order that depends on its own row alone: not on the
 /// number of rows, on the other sequences, on how a prompt is cut into chunks, or on the number of threads.
@@ -97,6 +129,8 @@ class Backend {
 
   /// The operations up to the next call are on this batch, which must stay in place.
   virtual void begin(const Batch& batch) = 0;
+  /// The same batch once more, of which logit_rows alone are others.
+  virtual void begin_logits(const Batch& batch) { begin(batch); }
 
   virtual void embed(const Weight& table, Matrix& out) = 0;  // out [tokens, hidden]
   virtual void rms_norm(const Matrix& x, const Weight& weight, float eps, Matrix& out) = 0;
@@ -118,6 +152,17 @@ class Backend {
   virtual void argmax(const Matrix& x, int valid_cols, std::span<TokenId> ids) = 0;
   virtual void read_row(const Matrix& x, int row, std::span<float> out) = 0;  // to the host
   virtual void copy_block(KvCache& cache, int from, int to) = 0;              // all layers (copy on write)
+
+  /// False where weights are copied as they are loaded: the pages of their files are of no more use then.
+  virtual bool reads_files() const { return true; }
+  /// Between measure(true) and measure(false), backends of devices time what they run: measured() is in the
+  /// order of calls, empty for the CPU, whose operations take the time of their calls.
+  virtual void measure(bool) {}
+  virtual std::span<const OperationTime> measured() { return {}; }
+  virtual std::span<const CopyTime> measured_copies() { return {}; }
+  virtual DeviceCounts counts() const { return {}; }
+  /// Takes a second or two. Empty for the CPU (kernels/machine_limits.h). Throws Error.
+  virtual std::optional<DeviceSpeed> measure_speed() { return std::nullopt; }
 };
 
 }  // namespace qwench

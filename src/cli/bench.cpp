@@ -86,7 +86,9 @@ std::vector<SpeedCase> cases_of(const BenchOptions& options, const Checkpoint& c
     load.max_batch = test.sequences;
     int most = 0;
     try {
-      most = plan_model(checkpoint, load, available_memory()).batch;
+      const std::optional<DeviceInfo> device = choose_device(load.device);
+      most = device ? plan_model(checkpoint, load, device_memory(*device, load), &*device).batch
+                    : plan_model(checkpoint, load, available_memory()).batch;
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::out_of_memory) throw;
       if (test.sequences == 1) throw;
@@ -237,7 +239,14 @@ int bench_command(const Arguments& arguments) {
   // Before the machine's limits, whose buffer is no part of running the model.
   report.peak_memory = peak_memory();
   status.update("measuring the machine");
-  report.limits = machine_limits(report.threads, true);
+  if (const std::optional<DeviceSpeed> speed_of_device = subject->backend().measure_speed()) {
+    report.limits.read_gb_per_s = speed_of_device->read_gb_per_s;
+    report.limits.f32_gflop_per_s = speed_of_device->f32_gflop_per_s;
+    report.limits.int8_gop_per_s = 0;
+    report.copy_gb_per_s = speed_of_device->copy_gb_per_s;
+  } else {
+    report.limits = machine_limits(report.threads, true);
+  }
   status.clear();
   if (options.json) {
     print(to_line(as_json(report)) + "\n");

@@ -44,6 +44,12 @@ std::string machine_line(const MachineLimits& limits, int threads) {
                      limits.read_gb_per_s, limits.f32_gflop_per_s, int8);
 }
 
+std::string device_line(const BenchReport& report) {
+  return fmt::format("limits of {}: {:.1f} GB/s read, {:.1f} GB/s copied, {:.0f} GFLOP/s f32\n",
+                     printable(report.device), report.limits.read_gb_per_s, report.copy_gb_per_s,
+                     report.limits.f32_gflop_per_s);
+}
+
 Json limits_json(const MachineLimits& limits) {
   return {{"read_gb_per_s", limits.read_gb_per_s},
           {"f32_gflop_per_s", limits.f32_gflop_per_s},
@@ -85,7 +91,8 @@ std::string as_table(const BenchReport& report, bool colours) {
                          row.mean_rate(), row.deviation(), r.gb_per_s, percent(r.of_read), r.gop_per_s,
                          percent(r.of_f32), percent(r.of_int8));
   }
-  table += "\n" + machine_line(report.limits, report.threads);
+  table +=
+      "\n" + (report.copy_gb_per_s > 0 ? device_line(report) : machine_line(report.limits, report.threads));
   return table + fmt::format("{} of weights read per token, {} cache, peak memory {}\n",
                              short_bytes(static_cast<double>(report.weight_bytes)), report.cell_type,
                              short_bytes(static_cast<double>(report.peak_memory)));
@@ -131,6 +138,7 @@ Json as_json(const BenchReport& report) {
           {"weight_bytes", report.weight_bytes},
           {"peak_memory", report.peak_memory},
           {"limits", limits_json(report.limits)},
+          {"copy_gb_per_s", report.copy_gb_per_s > 0 ? Json(report.copy_gb_per_s) : Json(nullptr)},
           {"tests", std::move(tests)}};
 }
 

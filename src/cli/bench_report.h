@@ -30,7 +30,8 @@ struct BenchReport {
   int threads = 0;
   uint64_t weight_bytes = 0;  ///< read for one token
   uint64_t peak_memory = 0;
-  MachineLimits limits;
+  MachineLimits limits;      ///< the device's where one computes
+  double copy_gb_per_s = 0;  ///< within a device's memory; 0 on the CPU
   std::vector<BenchRow> rows;
 };
 

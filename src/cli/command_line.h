@@ -41,6 +41,7 @@ int score_command(const Arguments& arguments);
 int embed_command(const Arguments& arguments);
 int bench_command(const Arguments& arguments);
 int inspect_command(const Arguments& arguments);
+int devices_command(const Arguments& arguments);
 int plan_command(const Arguments& arguments);
 int verify_command(const Arguments& arguments);
 int trace_command(const Arguments& arguments);

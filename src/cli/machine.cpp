@@ -7,10 +7,10 @@
 #include <fstream>
 #include <string>
 
-#include "cli/user_folders.h"
 #include "core/json.h"
 #include "core/mapped_file.h"
 #include "core/thread_pool.h"
+#include "core/user_folders.h"
 #include "kernels/isa.h"
 #include "qwench/error.h"
 

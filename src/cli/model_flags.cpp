@@ -5,8 +5,8 @@
 #include "cli/command_line.h"
 #include "cli/hub_model.h"
 #include "cli/terminal.h"
-#include "cli/user_folders.h"
 #include "core/log.h"
+#include "core/user_folders.h"
 #include "core/utf8.h"
 #include "kernels/quantize.h"
 
@@ -126,6 +126,7 @@ void ModelFlags::add_computing_to(CommandLine& line) {
                                       "f32 where weights are f32")
       .value_name("TYPE")
       .group(group);
+  device_.add_to(line, options_);
 }
 
 void ModelFlags::finish(TextSource* text, bool ids) {
@@ -163,6 +164,7 @@ void ModelFlags::finish(TextSource* text, bool ids) {
   if (options_.max_batch_tokens < 0)
     throw UsageError(fmt::format("--max-batch-tokens {}: expected 0 or more", options_.max_batch_tokens));
   finish_speculation();
+  device_.finish(options_);
   if (!is_there(path_) && text != nullptr && named_.empty() && positional && !text->given() && !ids &&
       looks_like_text(positional_))
     fail_no_model(positional_, fallback_);

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "cli/command_line.h"
+#include "cli/device_flags.h"
 #include "cli/text_source.h"
 #include "qwench/engine.h"
 
@@ -28,11 +29,14 @@ class ModelFlags {
     options_.max_batch = fallback;
   }
   /// Before add_to and add_computing_to, in commands whose numbers are compared with a reference's: cells of
-  /// the KV cache are f32 unless asked for otherwise.
-  void keep_exact_cells() { options_.kv_dtype = DType::f32; }
+  /// the KV cache are f32 and the CPU computes unless asked for otherwise.
+  void keep_exact_cells() {
+    options_.kv_dtype = DType::f32;
+    options_.device = "cpu";
+  }
   /// Adds the positional MODEL and -m; with `loads`, the flags about loading too.
   void add_to(CommandLine& line, Default fallback, bool loads);
-  /// -t, --dtype and --kv-dtype: those of the flags about loading that say how to compute.
+  /// -t, --dtype, --kv-dtype and --device: those of the flags about loading that say how to compute.
   void add_computing_to(CommandLine& line);
   /// --speculative and what belongs to it, where a command generates.
   void add_speculation_to(CommandLine& line);
@@ -59,6 +63,7 @@ class ModelFlags {
   std::string kv_dtype_;
   std::string speculative_;
   bool verbose_ = false;
+  DeviceFlags device_;
   EngineOptions options_;
   std::filesystem::path path_;
 };

@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 
+#include "backend/device.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/expected_tensors.h"
 #include "cli/command_line.h"
+#include "cli/device_flags.h"
 #include "cli/jsonl.h"
 #include "cli/machine.h"
 #include "cli/model_flags.h"
@@ -16,25 +16,6 @@
 
 namespace qwench::cli {
 namespace {
-
-/// "8GB", "7.5GiB", "512M", or bytes.
-uint64_t parse_bytes(const std::string& text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string unit(end, text.data() + text.size());
-  std::transform(unit.begin(), unit.end(), unit.begin(), [](unsigned char c) { return std::tolower(c); });
-  double factor = 0;
-  if (unit.empty() || unit == "b") factor = 1;
-  for (const auto& [letter, power] : {std::pair{'k', 1}, {'m', 2}, {'g', 3}, {'t', 4}}) {
-    const std::string prefix(1, letter);
-    if (unit == prefix || unit == prefix + "b") factor = std::pow(1000.0, power);
-    if (unit == prefix + "ib") factor = std::pow(1024.0, power);
-  }
-  const double bytes = number * factor;
-  if (error != std::errc{} || factor == 0 || !(bytes >= 1) || bytes > 1e18)
-    throw UsageError(fmt::format("--memory {}: expected an amount such as 8GB or 7.5GiB", printable(text)));
-  return static_cast<uint64_t>(bytes);
-}
 
 struct Speed {
   double decode = 0;   // tok/s of the whole batch, its caches half full
@@ -58,6 +39,7 @@ struct Report {
   std::string name;
   std::string refusal;  // empty when it fits
   ModelPlan plan;
+  std::optional<DeviceInfo> device;  // absent: the CPU
   uint64_t available = 0;
   int longest = 0;
   int largest = 0;
@@ -89,15 +71,26 @@ std::string as_text(const Report& report, bool colours) {
   };
   if (report.refusal.empty()) {
     const ModelPlan& p = report.plan;
-    if (p.weights_mapped > 0) row("weights, in the file", size(p.weights_mapped), "read where they lie");
-    if (p.weights_converted > 0) row("weights, converted", size(p.weights_converted));
-    row("embedding", size(p.embedding));
+    if (p.on_device) {
+      row("weights", size(p.weights_resident),
+          fmt::format("{} of {} layers and what belongs to none", p.gpu_layers, p.layers));
+      if (p.weights_streamed > 0)
+        row("slots", size(p.weights_slots),
+            fmt::format("for {} of the other layers, which are streamed from the host's memory",
+                        size(p.weights_streamed)));
+    } else {
+      if (p.weights_mapped > 0) row("weights, in the file", size(p.weights_mapped), "read where they lie");
+      if (p.weights_converted > 0) row("weights, converted", size(p.weights_converted));
+      row("embedding", size(p.embedding));
+    }
     row("KV cache", size(p.kv_cache()),
         fmt::format("{} x {} positions, {} bytes each", p.batch, p.context, p.kv_per_token));
     row("activations", size(p.activations));
-    row("tokenizer", size(p.text));
-    row("program", size(p.program));
-    row("total", size(p.total()), "on the CPU");
+    if (!p.on_device) {
+      row("tokenizer", size(p.text));
+      row("program", size(p.program));
+    }
+    row("total", size(p.total()), report.device ? "on " + printable(report.device->name) : "on the CPU");
   }
   row("available", size(report.available));
   text += styled(printable(verdict(report)), kBold, colours) + "\n";
@@ -105,7 +98,7 @@ std::string as_text(const Report& report, bool colours) {
   if (report.largest > 0 && report.refusal.empty())
     text += fmt::format("largest batch at {} positions: {}\n", report.plan.context, report.largest);
   if (!report.change.empty()) text += fmt::format("what would make it fit: {}\n", report.change);
-  if (report.refusal.empty()) {
+  if (report.refusal.empty() && !report.device) {
     text += fmt::format(
         "expected at most: decode {:.1f} tok/s with the cache half full, prefill {:.0f} tok/s ({:.1f} GB/s "
         "and {:.0f} "
@@ -126,9 +119,20 @@ Json as_json(const Report& report) {
               {"largest_batch", report.largest},
               {"cheapest_change", report.change.empty() ? Json(nullptr) : Json(report.change)}};
   if (!report.refusal.empty()) return object;
-  object["device"] = "cpu";
+  object["device"] = report.device ? fmt::format("vulkan:{}", report.device->index) : "cpu";
   object["context"] = p.context;
   object["batch"] = p.batch;
+  if (report.device) {
+    object["device_name"] = report.device->name;
+    object["layers"] = p.layers;
+    object["gpu_layers"] = p.gpu_layers;
+    object["bytes"] = {{"weights_resident", p.weights_resident}, {"weights_slots", p.weights_slots},
+                       {"weights_streamed", p.weights_streamed}, {"kv_cache", p.kv_cache()},
+                       {"activations", p.activations},           {"total", p.total()}};
+    object["kv_bytes_per_token"] = p.kv_per_token;
+    object["weight_bytes_per_token"] = p.bytes_per_token;
+    return object;
+  }
   object["bytes"] = {{"weights_mapped", p.weights_mapped},
                      {"weights_converted", p.weights_converted},
                      {"embedding", p.embedding},
@@ -155,44 +159,49 @@ int plan_command(const Arguments& arguments) {
       "most. Exit code 1 when it does not fit.",
       "  qwench plan ~/models/Qwen3-0.6B\n"
       "  qwench plan model.gguf --ctx 8192 --batch 4\n"
-      "  qwench plan ~/models/Qwen3-0.6B --dtype f32 --kv-dtype f16 --memory 8GB\n");
+      "  qwench plan ~/models/Qwen3-0.6B --dtype f32 --kv-dtype f16 --memory 8GB\n"
+      "  qwench plan ~/models/Qwen3-0.6B --device vulkan --vram 4GiB\n");
   ModelFlags model;
   std::string memory;
-  std::string device = "cpu";
   bool json = false;
   model.set_batch_flag("--batch,--max-batch", 1);
   model.add_to(line, ModelFlags::Default::none, true);
   line.add_option("--memory", memory, "plan for so much memory, not for what there is now").value_name("8GB");
-  line.add_option("--device", device, "cpu, which is all there is so far").value_name("NAME");
   line.add_flag("--json", json, "one JSON object on stdout");
   if (!line.parse(arguments)) return 0;
   model.finish();
-  if (device != "cpu" && device != "auto")
-    throw UsageError(fmt::format("--device {}: this program runs on the CPU only", printable(device)));
-
   if (model.options().max_batch < 1)
     throw UsageError(fmt::format("--batch {}: expected 1 or more", model.options().max_batch));
 
   Report report;
-  report.available = memory.empty() ? available_memory() : parse_bytes(memory);
+  const std::optional<DeviceInfo> device = choose_device(model.options().device);
+  if (device && !memory.empty())
+    throw UsageError("--memory is about the CPU's; a device's is planned by --vram");
+  report.available = device           ? device_memory(*device, model.options())
+                     : memory.empty() ? available_memory()
+                                      : parse_bytes("--memory", memory);
+  if (device) report.device = *device;
+  const DeviceInfo* on = device ? &*device : nullptr;
   const auto checkpoint = Checkpoint::open(model.path());
   check_tensors(*checkpoint);
   const EngineOptions& options = model.options();
   report.name = model.path().filename().string();
   report.asked_batch = options.max_batch;
   try {
-    report.plan = plan_model(*checkpoint, options, report.available);
+    report.plan = plan_model(*checkpoint, options, report.available, on);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::out_of_memory) throw;
     report.refusal = error.what();
   }
-  report.longest = longest_context(*checkpoint, options, report.available);
+  report.longest = longest_context(*checkpoint, options, report.available, on);
   if (report.refusal.empty()) {
-    report.largest = largest_batch(*checkpoint, options, report.available);
-    report.machine = machine_limits(options.threads);
-    report.speed = expected_speed(report.plan, report.machine);
+    report.largest = largest_batch(*checkpoint, options, report.available, on);
+    if (!device) {
+      report.machine = machine_limits(options.threads);
+      report.speed = expected_speed(report.plan, report.machine);
+    }
   }
-  if (!report.fits()) report.change = cheapest_change(*checkpoint, options, report.available);
+  if (!report.fits()) report.change = cheapest_change(*checkpoint, options, report.available, on);
   print(json ? to_line(as_json(report)) + "\n" : as_text(report, shows_colours(stdout)));
   return report.fits() ? 0 : 1;
 }

@@ -29,6 +29,7 @@ constexpr Command kCommands[] = {
     {"bench", "measure prefill and decode speed", bench_command},
     {"inspect", "show what a model's files hold, or check them", inspect_command},
     {"plan", "say what a model takes in memory, and whether it fits", plan_command},
+    {"devices", "list what models can run on", devices_command},
     {"verify", "check what is computed, against a reference or itself", verify_command},
     {"trace", "what one pass computes and how long each step takes", trace_command},
     {"perplexity", "how well a model predicts a text", perplexity_command},

@@ -20,6 +20,9 @@ SubjectOptions subject_options(const EngineOptions& options, DType stored) {
   subject.dtype = options.dtype;
   subject.kv_dtype = options.cells(stored);
   subject.threads = options.threads;
+  subject.device = options.device;
+  subject.gpu_layers = options.gpu_layers;
+  subject.device_memory = options.device_memory;
   return subject;
 }
 

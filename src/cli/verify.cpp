@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "backend/device.h"
 #include "cli/command_line.h"
 #include "cli/jsonl.h"
 #include "cli/model_flags.h"
@@ -10,6 +11,7 @@
 #include "cli/terminal.h"
 #include "cli/verify_invariance.h"
 #include "engine/model_plan.h"
+#include "verify/device_check.h"
 #include "verify/reference_check.h"
 #include "verify/self_check.h"
 #include "verify/speed.h"
@@ -249,6 +251,50 @@ Json as_json(const SelfCheckReport& report, const std::string& model) {
           {"precision", std::move(precision)}};
 }
 
+std::string as_table(const DeviceReport& report) {
+  std::string table =
+      fmt::format("{}, beside the CPU with {} weights\n{:<24} {:>12} {:>12} {:>12}\n",
+                  printable(report.device), report.cpu_weights, "state", "largest", "max |diff|", "allowed");
+  for (const ReferenceRow& row : report.rows) {
+    table += fmt::format("{:<24} {:>12.4g} {:>12.3e} {:>12.3e}{}\n", row.name, row.difference.largest(),
+                         row.difference.max_abs(), row.difference.tolerance(),
+                         row.difference.ok() ? "" : "  differs");
+  }
+  table += fmt::format("greedy tokens: {} of {} equal{}\n", report.greedy_equal, report.greedy_tokens,
+                       report.greedy_equal == report.greedy_tokens
+                           ? std::string()
+                           : fmt::format("; where they part the CPU's margin is {:.3g}", report.margin));
+  for (const SelfCheckLine& line : report.ways.lines) {
+    table += fmt::format("{:<34} {:>5} rows  {}\n", line.what, line.rows,
+                         line.ok ? "ok, bit for bit" : fmt::format("differs by {:.2e}", line.max_abs));
+  }
+  return table + fmt::format("verdict: {}\n", printable(report.verdict()));
+}
+
+Json as_json(const DeviceReport& report, const std::string& model) {
+  Json rows = Json::array();
+  for (const ReferenceRow& row : report.rows) {
+    rows.push_back({{"name", row.name},
+                    {"largest", number(row.difference.largest())},
+                    {"max_abs", number(row.difference.max_abs())},
+                    {"tolerance", row.difference.tolerance()},
+                    {"ok", row.difference.ok()}});
+  }
+  Json checks = Json::array();
+  for (const SelfCheckLine& line : report.ways.lines)
+    checks.push_back(
+        {{"what", line.what}, {"rows", line.rows}, {"max_abs", number(line.max_abs)}, {"ok", line.ok}});
+  return {{"model", model},
+          {"device", report.device},
+          {"cpu_weights", report.cpu_weights},
+          {"ok", report.ok()},
+          {"verdict", report.verdict()},
+          {"rows", std::move(rows)},
+          {"greedy",
+           {{"tokens", report.greedy_tokens}, {"equal", report.greedy_equal}, {"margin", report.margin}}},
+          {"checks", std::move(checks)}};
+}
+
 int verify_self(const ModelFlags& model, const VerifyOptions& options) {
   const auto checkpoint = Checkpoint::open(model.path());
   SelfCheckOptions checks;
@@ -259,6 +305,18 @@ int verify_self(const ModelFlags& model, const VerifyOptions& options) {
   checks.tokens = options.tokens.value_or(checks.tokens);
   StatusLine status;
   checks.progress = [&](const std::string& what) { status.update("checking: " + what); };
+  checks.device = model.options().device;
+  checks.gpu_layers = model.options().gpu_layers;
+  checks.device_memory = model.options().device_memory;
+  if (const std::optional<DeviceInfo> device = choose_device(checks.device)) {
+    checks.device = fmt::format("vulkan:{}", device->index);
+    const DeviceReport report = check_device(checkpoint, checks);
+    status.clear();
+    print(options.json ? to_line(as_json(report, model.path().filename().string())) + "\n"
+                       : as_table(report));
+    return report.ok() ? 0 : 1;
+  }
+  checks.device = "cpu";
   const SelfCheckReport report = check_self(checkpoint, checks);
   status.clear();
   print(options.json ? to_line(as_json(report, model.path().filename().string())) + "\n" : as_table(report));
@@ -276,6 +334,7 @@ int verify_command(const Arguments& arguments) {
       "  qwench verify ~/models/Qwen3-0.6B\n"
       "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json\n"
       "  qwench verify ~/models/Qwen3-0.6B --reference qwen3.json --compare-speed\n"
+      "  qwench verify ~/models/Qwen3-0.6B --device vulkan\n"
       "  qwench verify ~/models/Qwen3-0.6B --invariance --seed 7 --rounds 20\n");
   ModelFlags model;
   model.keep_exact_cells();

@@ -56,6 +56,9 @@ int verify_invariance(const ModelFlags& model, uint64_t seed, int rounds, bool j
   options.dtype = model.options().dtype;
   options.kv_dtype = model.options().kv_dtype;
   options.threads = model.options().threads;
+  options.device = model.options().device;
+  options.gpu_layers = model.options().gpu_layers;
+  options.device_memory = model.options().device_memory;
   options.seed = seed;
   options.rounds = rounds;
   StatusLine status;

@@ -135,8 +135,12 @@ void EngineLoop::main() {
         end_all(FinishReason::cancelled);
       } else {
         end_unwanted();
+        if (device_lost_ && !scheduler_.empty()) load_again();
         if (!scheduler_.empty()) pass();
       }
+    } catch (const Error& error) {
+      device_lost_ = device_lost_ || error.kind() == ErrorKind::device_lost;
+      end_all(FinishReason::error, fmt::format("the engine failed: {}", error.what()));
     } catch (const std::exception& error) {
       end_all(FinishReason::error, fmt::format("the engine failed: {}", error.what()));
     }
@@ -155,9 +159,22 @@ void EngineLoop::main() {
   }
 }
 
+void EngineLoop::load_again() {
+  model_.load_again();
+  device_lost_ = false;
+  // Nobody holds a block now; those that are kept for prompts to come have lost what they held.
+  std::vector<int32_t> all;
+  while (blocks_.available() > 0) all.push_back(blocks_.allocate());
+  for (const int32_t block : all) blocks_.release(block);
+}
+
 void EngineLoop::run(Errand& errand) {
   try {
+    if (device_lost_) load_again();
     errand.run(blocks_);
+  } catch (const Error& error) {
+    device_lost_ = device_lost_ || error.kind() == ErrorKind::device_lost;
+    errand.error = std::current_exception();
   } catch (...) {
     errand.error = std::current_exception();
   }

@@ -55,6 +55,8 @@ class EngineLoop {
   void end_unwanted();
   void pass();
   void fork(Job& job);
+  /// After its device was lost. Throws Error.
+  void load_again();
   void run(Errand& errand);
   void end_finished(Job& job);
   void end_all(FinishReason reason, const std::string& error = {});
@@ -71,6 +73,7 @@ class EngineLoop {
   // Of the loop's thread.
   std::vector<std::unique_ptr<Job>> jobs_;
   EngineStats counts_;
+  bool device_lost_ = false;
   std::vector<PassRecord> passes_done_;  // since counts_ were published
   int ended_ = 0;                        // completions, since counts_ were published
 

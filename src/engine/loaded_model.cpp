@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/cpu_backend.h"
+#include "backend/device.h"
 #include "checkpoint/expected_tensors.h"
 #include "core/memory.h"
 #include "engine/embedding.h"
@@ -45,20 +45,45 @@ LoadedModel::LoadedModel(const std::filesystem::path& path, const EngineOptions&
     : checkpoint_(Checkpoint::open(path)),
       text_(ModelText::open(*checkpoint_)),
       pool_(thread_count(checked(options).threads)) {
-  const ModelConfig& config = checkpoint_->config();
   check_tensors(*checkpoint_);
-  const ModelPlan plan = plan_model(*checkpoint_, options, available_memory());
+  options_ = options;
+  options_.progress = {};
+  device_ = choose_device(options.device);
+  if (!device_ && (options.gpu_layers || options.device_memory > 0)) {
+    throw Error(ErrorKind::invalid_argument,
+                "layers on a device and its memory were asked for, but the model runs on the CPU; name a "
+                "device (--device vulkan)");
+  }
+  const ModelPlan plan =
+      device_ ? plan_model(*checkpoint_, options, qwench::device_memory(*device_, options), &*device_)
+              : plan_model(*checkpoint_, options, available_memory());
   plan_ = plan.memory;
+  if (plan.gpu_layers < plan.layers) gpu_layers_ = plan.gpu_layers;
   info_.max_batch = plan.max_batch;
   info_.max_batch_tokens = plan.max_batch_tokens;
-  backend_ = make_cpu_backend(pool_);
-  decoder_.emplace(config, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
-                   *backend_, info_.max_batch_tokens, plan_.logit_rows);
-  cache_ = backend_->make_kv_cache(options.cells(stored_type(*checkpoint_)), config.num_layers, plan_.blocks,
-                                   config.num_kv_heads, config.head_dim);
+  put_on_device(options.progress);
   describe(path);
   prepare_generation();
   generation_.speculation = options.speculation;
+}
+
+void LoadedModel::put_on_device(const std::function<void(double)>& progress) {
+  DeviceOptions on_device;
+  on_device.dtype = options_.dtype;
+  on_device.memory = options_.device_memory;
+  on_device.gpu_layers = gpu_layers_;
+  backend_ = make_backend(device_, on_device, pool_);
+  decoder_.emplace(config(), DecoderWeights::load(*checkpoint_, *backend_, options_.dtype, progress),
+                   *backend_, info_.max_batch_tokens, plan_.logit_rows);
+  cache_ = backend_->make_kv_cache(options_.cells(stored_type(*checkpoint_)), config().num_layers,
+                                   plan_.blocks, config().num_kv_heads, config().head_dim);
+}
+
+void LoadedModel::load_again() {
+  cache_.reset();
+  decoder_.reset();
+  backend_.reset();
+  put_on_device({});
 }
 
 void LoadedModel::describe(const std::filesystem::path& path) {

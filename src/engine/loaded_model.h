@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "backend/backend.h"
+#include "backend/device.h"
 #include "checkpoint/checkpoint.h"
 #include "core/thread_pool.h"
 #include "engine/generation.h"
@@ -31,18 +32,26 @@ class LoadedModel {
   uint64_t prefix_salt(int prompt_length) const;
   int blocks() const { return plan_.blocks; }  ///< of the KV cache
 
+  /// Puts the model on its device anew, whose memory was lost: weights, buffers and an empty cache. Throws
+  /// Error.
+  void load_again();
+
   Decoder& decoder() { return *decoder_; }
   Backend& backend() { return *backend_; }
   KvCache& cache() { return *cache_; }
   ThreadPool& threads() { return pool_; }
 
  private:
+  void put_on_device(const std::function<void(double)>& progress);
   void describe(const std::filesystem::path& path);
   void prepare_generation();
 
   std::shared_ptr<const Checkpoint> checkpoint_;
   ModelText text_;
   ThreadPool pool_;
+  EngineOptions options_;
+  std::optional<DeviceInfo> device_;  // empty: the CPU
+  std::optional<int> gpu_layers_;     // of those that stay on the device, where not all do
   MemoryPlan plan_;
   std::unique_ptr<Backend> backend_;
   std::optional<Decoder> decoder_;

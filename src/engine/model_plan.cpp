@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "checkpoint/expected_tensors.h"
+#include "model/device_weights.h"
 #include "model/kept_type.h"
 #include "qwench/error.h"
 
@@ -26,6 +27,10 @@ constexpr int kLeastBatchTokens = 64;
 constexpr uint64_t kActivationPart = 8;
 constexpr double kCacheShare = 0.5;
 constexpr int kUsualLength = 1024;
+// On a device layers are streamed where a sequence would have fewer positions otherwise.
+constexpr int64_t kUsualContext = 4096;
+constexpr int64_t kLeastContext = 256;
+constexpr uint64_t kDeviceReserve = uint64_t{64} << 20;
 // Measured: the program with its libraries and two threads, before a model is loaded.
 constexpr uint64_t kProgram = 16'000'000;
 // Measured: what a tokenizer keeps, for each byte of the tables it is read from.
@@ -68,9 +73,10 @@ void count_weights(const Checkpoint& checkpoint, std::optional<DType> dtype, Mod
   }
 }
 
-bool fits(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available, int batch) {
+bool fits(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available,
+          const DeviceInfo* device, int batch) {
   try {
-    return plan_model(checkpoint, options, available).batch >= batch;
+    return plan_model(checkpoint, options, available, device).batch >= batch;
   } catch (const Error&) {
     return false;
   }
@@ -83,6 +89,7 @@ uint64_t ModelPlan::kv_cache() const {
 }
 
 uint64_t ModelPlan::total() const {
+  if (on_device) return weights_resident + weights_slots + activations + kv_cache();
   return weights_mapped + weights_converted + embedding + activations + text + program + kv_cache();
 }
 
@@ -91,24 +98,29 @@ DType stored_type(const Checkpoint& checkpoint) {
   return embedding == nullptr ? DType::f16 : embedding->dtype;
 }
 
-ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available) {
+namespace {
+
+/// Of the request, the memory: what there is, and on a device what its weights take of it.
+ModelPlan plan_with(const Checkpoint& checkpoint, const EngineOptions& options, MemoryRequest request) {
   ModelPlan plan;
   plan.max_batch = options.max_batch > 0 ? options.max_batch : kMostBatch;
   plan.max_batch_tokens = options.max_batch_tokens > 0 ? options.max_batch_tokens : kMostBatchTokens;
   count_weights(checkpoint, options.dtype, plan);
   plan.text = text_bytes(checkpoint);
   plan.program = kProgram;
-  MemoryRequest request{
-      .weights = plan.weights_mapped + plan.weights_converted + plan.embedding + plan.text + plan.program,
-      .quantized_weights = plan.quantized,
-      .kv_dtype = options.cells(stored_type(checkpoint)),
-      .context = options.context,
-      .max_batch = plan.max_batch,
-      .max_batch_tokens = plan.max_batch_tokens,
-      .max_logit_rows = std::max(kMinLogitRows, plan.max_batch),
-      .cache_tokens = options.cache_tokens,
-      .cache_share = options.max_batch > 0 ? 1.0 : kCacheShare,
-      .available = available};
+  if (request.weights == 0) {
+    request.weights =
+        plan.weights_mapped + plan.weights_converted + plan.embedding + plan.text + plan.program;
+    request.quantized_weights = plan.quantized;
+  }
+  request.kv_dtype = options.cells(stored_type(checkpoint));
+  request.context = options.context;
+  request.max_batch = plan.max_batch;
+  request.max_batch_tokens = plan.max_batch_tokens;
+  request.max_logit_rows = std::max(kMinLogitRows, plan.max_batch);
+  request.cache_tokens = options.cache_tokens;
+  request.cache_share = options.max_batch > 0 ? 1.0 : kCacheShare;
+  const uint64_t available = request.available;
   if (options.max_batch_tokens == 0) {
     const uint64_t left = available - std::min(available, request.weights);
     while (request.max_batch_tokens > kLeastBatchTokens &&
@@ -131,26 +143,93 @@ ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options,
   return plan;
 }
 
-int longest_context(const Checkpoint& checkpoint, EngineOptions options, uint64_t available) {
+/// Blocks of the KV cache that the device's buffers hold: one has the keys of a layer.
+int most_blocks(const Checkpoint& checkpoint, DType cells, const DeviceInfo& device) {
+  const ModelConfig& config = checkpoint.config();
+  const uint64_t block = bytes_of(cells, static_cast<uint64_t>(config.num_kv_heads) *
+                                             static_cast<uint64_t>(config.head_dim) * kBlockSize);
+  return static_cast<int>(std::min<uint64_t>(device.max_binding / std::max<uint64_t>(block, 1), 1 << 26));
+}
+
+ModelPlan plan_on_device(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available,
+                         const DeviceInfo& device) {
+  const DeviceWeights weights = device_weights(checkpoint, options.dtype);
+  const int layers = weights.count();
+  if (options.gpu_layers && (*options.gpu_layers < 0 || *options.gpu_layers > layers)) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} layers were asked to stay on the device, but the model has {}",
+                            *options.gpu_layers, layers));
+  }
+  MemoryRequest request;
+  request.available = available;
+  request.reserve = std::min(kDeviceReserve, available / 16);
+  request.most_blocks = most_blocks(checkpoint, options.cells(stored_type(checkpoint)), device);
+  const auto plan_of = [&](int gpu_layers) {
+    request.weights = weights.resident(gpu_layers) + weights.slots(gpu_layers);
+    ModelPlan plan = plan_with(checkpoint, options, request);
+    plan.on_device = true;
+    plan.weights_resident = weights.resident(gpu_layers);
+    plan.weights_slots = weights.slots(gpu_layers);
+    plan.weights_streamed = weights.streamed(gpu_layers);
+    plan.gpu_layers = gpu_layers;
+    plan.layers = layers;
+    return plan;
+  };
+  if (options.gpu_layers) return plan_of(*options.gpu_layers);
+  const int64_t wanted = options.context > 0
+                             ? options.context
+                             : std::min<int64_t>(kUsualContext, checkpoint.config().max_position);
+  // Where no number of layers leaves so much room, half of it and so on: streaming all costs more.
+  for (int64_t least = wanted; least >= std::min(wanted, kLeastContext); least /= 2) {
+    for (int gpu_layers = layers; gpu_layers > 0; --gpu_layers) {
+      if (request.available < weights.resident(gpu_layers) + weights.slots(gpu_layers)) continue;
+      try {
+        ModelPlan plan = plan_of(gpu_layers);
+        if (plan.context >= least || plan.memory.blocks >= request.most_blocks) return plan;
+      } catch (const Error& error) {
+        if (error.kind() != ErrorKind::out_of_memory) throw;
+      }
+    }
+  }
+  return plan_of(0);
+}
+
+}  // namespace
+
+uint64_t device_memory(const DeviceInfo& device, const EngineOptions& options) {
+  return options.device_memory > 0 ? options.device_memory : device.budget;
+}
+
+ModelPlan plan_model(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available,
+                     const DeviceInfo* device) {
+  if (device != nullptr) return plan_on_device(checkpoint, options, available, *device);
+  return plan_with(checkpoint, options, {.available = available});
+}
+
+int longest_context(const Checkpoint& checkpoint, EngineOptions options, uint64_t available,
+                    const DeviceInfo* device) {
   options.context = 0;
   options.max_batch = 1;
   try {
-    return plan_model(checkpoint, options, available).context;
+    return plan_model(checkpoint, options, available, device).context;
   } catch (const Error&) {
     return 0;
   }
 }
 
-int largest_batch(const Checkpoint& checkpoint, EngineOptions options, uint64_t available) {
+int largest_batch(const Checkpoint& checkpoint, EngineOptions options, uint64_t available,
+                  const DeviceInfo* device) {
   int most = 0;
   for (int step = 4096; step > 0; step /= 2) {
     options.max_batch = most + step;
-    if (options.max_batch <= 4096 && fits(checkpoint, options, available, options.max_batch)) most += step;
+    if (options.max_batch <= 4096 && fits(checkpoint, options, available, device, options.max_batch))
+      most += step;
   }
   return most;
 }
 
-std::string cheapest_change(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available) {
+std::string cheapest_change(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available,
+                            const DeviceInfo* device) {
   // From what changes an answer least to what changes it most.
   const int batch = options.max_batch;
   EngineOptions changed = options;
@@ -159,7 +238,7 @@ std::string cheapest_change(const Checkpoint& checkpoint, const EngineOptions& o
   if (changed.dtype == DType::f32) {
     changed.dtype.reset();
     add("without --dtype f32");
-    if (fits(checkpoint, changed, available, batch)) return flags;
+    if (fits(checkpoint, changed, available, device, batch)) return flags;
   }
   const int head_dim = checkpoint.config().head_dim;
   std::string with_cells = flags;
@@ -167,14 +246,14 @@ std::string cheapest_change(const Checkpoint& checkpoint, const EngineOptions& o
              smaller_cells(changed.cells(stored_type(checkpoint)), head_dim)) {
     changed.kv_dtype = *smaller;
     with_cells = fmt::format("{}{}--kv-dtype {}", flags, flags.empty() ? "" : " ", name(*smaller));
-    if (fits(checkpoint, changed, available, batch)) return with_cells;
+    if (fits(checkpoint, changed, available, device, batch)) return with_cells;
   }
   flags = with_cells;
-  if (const int fewer = largest_batch(checkpoint, changed, available); fewer >= 1 && fewer < batch) {
+  if (const int fewer = largest_batch(checkpoint, changed, available, device); fewer >= 1 && fewer < batch) {
     add(fmt::format("--batch {}", fewer));
     return flags;
   }
-  if (const int shorter = longest_context(checkpoint, changed, available); shorter > 0) {
+  if (const int shorter = longest_context(checkpoint, changed, available, device); shorter > 0) {
     add(fmt::format("--ctx {} --batch 1", shorter));
     return flags;
   }

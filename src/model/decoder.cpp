@@ -80,7 +80,7 @@ void Decoder::mlp_block(int layer) {
 
 const Matrix& Decoder::logits(int first, int count) {
   batch_.logit_rows = std::span(wanted_rows_).subspan(static_cast<size_t>(first), static_cast<size_t>(count));
-  backend_.begin(batch_);
+  backend_.begin_logits(batch_);
   selected_->rows = logits_->rows = count;
   backend_.gather_rows(*normed_, *selected_);
   backend_.linear(*selected_, std::array{Linear{&weights_.head(), nullptr}}, std::array{logits_.get()});

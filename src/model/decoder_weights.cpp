@@ -42,7 +42,7 @@ class Loader {
   std::unique_ptr<Weight> load(const TensorView* tensor) {
     if (tensor == nullptr) return nullptr;
     auto weight = backend_.load(*tensor, kept_type(*tensor, dtype_));
-    if (weight->dtype != tensor->dtype) {
+    if (weight->dtype != tensor->dtype || !backend_.reads_files()) {
       checkpoint_.release(*tensor);  // never two copies in memory
       converted_.push_back(tensor);
     }

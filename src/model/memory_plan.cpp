@@ -61,10 +61,11 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
                                                      static_cast<uint64_t>(config.head_dim));
   const int64_t wanted =
       request.context > 0 ? request.context : std::min<int64_t>(config.max_position, 1 << 24);
-  const uint64_t fixed = plan.weights + plan.activations + kReserve;
+  const uint64_t fixed = plan.weights + plan.activations + request.reserve.value_or(kReserve);
   const uint64_t left = request.available > fixed ? request.available - fixed : 0;
   const uint64_t block_bytes = plan.kv_per_token * static_cast<uint64_t>(kBlockSize);
-  const auto fitting = static_cast<int64_t>(std::min<uint64_t>(left / block_bytes, 1 << 26));
+  const auto fitting = static_cast<int64_t>(
+      std::min<uint64_t>(left / block_bytes, static_cast<uint64_t>(std::max(request.most_blocks, 1))));
 
   plan.context = static_cast<int>(wanted);
   if (fitting < 1) {

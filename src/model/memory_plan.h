@@ -31,6 +31,8 @@ struct MemoryRequest {
   int64_t cache_tokens = 0;  // positions in the KV cache; 0: those of max_batch sequences
   double cache_share = 1;  // of what weights and buffers leave, for the cache, where one sequence needs less
   uint64_t available = 0;  // bytes there are
+  std::optional<uint64_t> reserve = {};  // bytes left to others; absent: what the system and requests need
+  int most_blocks = 1 << 26;             // of the KV cache: what a device's buffers hold
 };
 
 /// A type of cells that takes less than this one and costs an answer least; empty where there is none.

@@ -84,6 +84,9 @@ class Invariance {
     options.dtype = options_.dtype;
     options.kv_dtype = options_.kv_dtype;
     options.threads = options_.threads;
+    options.device = options_.device;
+    options.gpu_layers = options_.gpu_layers;
+    options.device_memory = options_.device_memory;
     return options;
   }
 

@@ -14,7 +14,10 @@ namespace qwench {
 struct InvarianceOptions {
   std::optional<DType> dtype;
   std::optional<DType> kv_dtype;  ///< as EngineOptions
-  int threads = 0;                ///< the most; 0: the cores, at least 2
+  std::string device = "cpu";  ///< as EngineOptions, like the two below
+  std::optional<int> gpu_layers;
+  uint64_t device_memory = 0;
+  int threads = 0;  ///< the most; 0: the cores, at least 2
   uint64_t seed = 0;
   int rounds = 8;
   int requests = 64;        ///< different ones, 1 to 64 of which run in a round

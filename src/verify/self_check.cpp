@@ -212,7 +212,7 @@ class SelfCheck {
     SelfCheckReport report;
     report.tokens = static_cast<int>(ids_.size());
     report.lines = bitwise();
-    report.precision = precision();
+    if (options_.device == "cpu") report.precision = precision();
     return report;
   }
 
@@ -223,6 +223,9 @@ class SelfCheck {
     options.dtype = dtype;
     options.kv_dtype = kv_dtype;
     options.threads = threads;
+    options.device = options_.device;
+    options.gpu_layers = options_.gpu_layers;
+    options.device_memory = options_.device_memory;
     options.positions = length;
     options.sequences = sequences;
     options.max_rows = sequences > 1 ? 3 * length + 1 : length;  // what Ways puts into one pass
@@ -237,7 +240,9 @@ class SelfCheck {
     const int threads = options_.threads > 0 ? options_.threads : available_cores();
     const auto main = subject(options_.dtype, options_.kv_dtype, threads, kSequences);
     std::vector<std::unique_ptr<Subject>> others;
+    const bool on_device = options_.device != "cpu";
     for (const int count : {1, 2, 3}) {
+      if (on_device) break;  // the threads of the CPU compute nothing then
       // More threads than cores wait for each other; two are needed to differ from one.
       if (count != threads && count <= std::max(available_cores(), 2))
         others.push_back(subject(options_.dtype, options_.kv_dtype, count, kSequences));
@@ -252,8 +257,9 @@ class SelfCheck {
     std::vector<SelfCheckLine> lines;
     std::vector<float> first;
     std::string first_isa;
-    for (const std::string& isa : available_isas()) {
-      set_isa(isa);
+    const std::vector<std::string> names = on_device ? std::vector<std::string>{"vulkan"} : available_isas();
+    for (const std::string& isa : names) {
+      if (!on_device) set_isa(isa);
       tell(isa);
       Ways ways(*main, ids_, options_.seed);
       const std::vector<float> baseline = ways.whole();

@@ -6,9 +6,10 @@
 #include <array>
 #include <numeric>
 
-#include "backend/cpu/cpu_backend.h"
+#include "backend/device.h"
 #include "checkpoint/expected_tensors.h"
 #include "core/memory.h"
+#include "model/device_weights.h"
 #include "model/kept_type.h"
 #include "model/memory_plan.h"
 #include "qwench/error.h"
@@ -18,6 +19,30 @@ namespace {
 
 // Rows of logits computed at a time: 40 MB for the largest vocabulary.
 constexpr int kLogitRows = 64;
+
+/// Chooses how many layers stay on the device, where not all do, and says in `request` what that takes.
+std::optional<int> place_layers(const Checkpoint& checkpoint, const SubjectOptions& options,
+                                MemoryRequest& request) {
+  const DeviceWeights weights = device_weights(checkpoint, options.dtype);
+  request.quantized_weights = false;
+  request.reserve = request.available / 16;
+  const uint64_t others =
+      activation_bytes(checkpoint.config(), request) + *request.reserve +
+      2 * static_cast<uint64_t>(checkpoint.config().num_layers) * static_cast<uint64_t>(request.max_batch) *
+          (static_cast<uint64_t>(request.context) + kBlockSize) *
+          bytes_of(request.kv_dtype, static_cast<uint64_t>(checkpoint.config().num_kv_heads) *
+                                         static_cast<uint64_t>(checkpoint.config().head_dim));
+  int resident = options.gpu_layers.value_or(weights.count());
+  if (resident < 0 || resident > weights.count()) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} layers were asked to stay on the device, but the model has {}", resident,
+                            weights.count()));
+  }
+  const auto taken = [&](int layers) { return weights.resident(layers) + weights.slots(layers); };
+  while (!options.gpu_layers && resident > 0 && taken(resident) + others > request.available) --resident;
+  request.weights = taken(resident);
+  return resident == weights.count() ? std::nullopt : std::optional(resident);
+}
 
 }  // namespace
 
@@ -37,14 +62,28 @@ Subject::Subject(std::shared_ptr<const Checkpoint> checkpoint, const SubjectOpti
   const ModelConfig& model = config();
   const int max_rows = std::max(options.max_rows, options.sequences);
   const int logit_rows = std::min(kLogitRows, max_rows);
-  const MemoryPlan plan = plan_memory(model, {.weights = kept_weight_bytes(*checkpoint_, options.dtype),
-                                              .quantized_weights = true,  // or not: a few MB at most
-                                              .kv_dtype = options.kv_dtype,
-                                              .context = options.positions,
-                                              .max_batch = options.sequences,
-                                              .max_batch_tokens = max_rows,
-                                              .max_logit_rows = logit_rows,
-                                              .available = available_memory()});
+  MemoryRequest request{.weights = kept_weight_bytes(*checkpoint_, options.dtype),
+                        .quantized_weights = true,  // or not: a few MB at most
+                        .kv_dtype = options.kv_dtype,
+                        .context = options.positions,
+                        .max_batch = options.sequences,
+                        .max_batch_tokens = max_rows,
+                        .max_logit_rows = logit_rows,
+                        .available = available_memory()};
+  const std::optional<DeviceInfo> device = choose_device(options.device);
+  DeviceOptions on_device;
+  on_device.dtype = options.dtype;
+  on_device.memory = options.device_memory;
+  if (device) {
+    request.available = options.device_memory > 0 ? options.device_memory : device->budget;
+    on_device.gpu_layers = place_layers(*checkpoint_, options, request);
+  } else if (options.gpu_layers || options.device_memory > 0) {
+    throw Error(
+        ErrorKind::invalid_argument,
+        "layers on a device and its memory were asked for, but the model runs on the CPU; name a device "
+        "(--device vulkan)");
+  }
+  const MemoryPlan plan = plan_memory(model, request);
   const int blocks = blocks_per_sequence_ * options.sequences;
   if (plan.blocks < blocks) {
     throw Error(ErrorKind::out_of_memory,
@@ -52,7 +91,7 @@ Subject::Subject(std::shared_ptr<const Checkpoint> checkpoint, const SubjectOpti
                             "is, which holds {} positions",
                             options.sequences, options.positions, plan.blocks * kBlockSize));
   }
-  backend_ = make_cpu_backend(pool_);
+  backend_ = make_backend(device, on_device, pool_);
   if (options.decorate) backend_ = options.decorate(std::move(backend_));
   decoder_.emplace(model, DecoderWeights::load(*checkpoint_, *backend_, options.dtype, options.progress),
                    *backend_, max_rows, logit_rows);

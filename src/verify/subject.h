@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backend/backend.h"
@@ -19,9 +20,12 @@ struct SubjectOptions {
   std::optional<DType> dtype;   ///< as EngineOptions::dtype
   DType kv_dtype = DType::f32;  ///< cells of the KV cache; f32 as references have
   int threads = 0;              ///< 0: the cores this process may use
-  int positions = 1;            ///< positions that a sequence may have; at most the model's own limit
-  int sequences = 1;            ///< sequences that have room in the cache
-  int max_rows = 256;           ///< rows of one forward pass
+  std::string device = "cpu";   ///< as EngineOptions::device, and the two below
+  std::optional<int> gpu_layers;
+  uint64_t device_memory = 0;
+  int positions = 1;   ///< positions that a sequence may have; at most the model's own limit
+  int sequences = 1;   ///< sequences that have room in the cache
+  int max_rows = 256;  ///< rows of one forward pass
   std::function<void(double)> progress;  ///< called while loading with the share done, 0 to 1
   /// Puts a backend around the one that computes, e.g. to watch it.
   std::function<std::unique_ptr<Backend>(std::unique_ptr<Backend>)> decorate;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "qwench/error.h"
 
@@ -22,6 +23,22 @@ TokenId run_pass(Subject& subject, std::span<const TokenId> ids, int start, int 
         "the model gave logits that are not finite; its weights or this engine's arithmetic are broken");
   }
   return best[0];
+}
+
+DeviceCounts counts_of(TracingBackend& backend, const std::function<TokenId()>& pass) {
+  const DeviceCounts before = backend.counts();
+  pass();
+  const DeviceCounts after = backend.counts();
+  return {after.submits - before.submits, after.read_backs - before.read_backs,
+          after.read_back_bytes - before.read_back_bytes, after.streamed_bytes - before.streamed_bytes};
+}
+
+void add_norms(TracingBackend& backend, const std::function<TokenId()>& pass, TraceStep& step) {
+  backend.start(true);
+  pass();
+  backend.stop();
+  for (size_t i = 0; i < std::min(step.events.size(), backend.events().size()); ++i)
+    step.events[i].norm = backend.events()[i].norm;
 }
 
 }  // namespace
@@ -53,27 +70,52 @@ std::vector<TraceStep> trace_steps(Subject& subject, TracingBackend& backend, st
   std::vector<TokenId> ids(prompt.begin(), prompt.end());
   const auto length = static_cast<int>(ids.size());
   run_pass(subject, ids, 0, length);
+  const bool on_device = backend.counts().submits > 0;
   std::vector<TraceStep> steps;
   for (int step = 0; step <= decode_steps; ++step) {
     const int start = step == 0 ? 0 : static_cast<int>(ids.size()) - 1;
-    backend.start(norms);
-    const TokenId next = run_pass(subject, ids, start, length);
+    TraceStep traced;
+    traced.name = step == 0 ? fmt::format("prefill of {} token{}", length, length == 1 ? "" : "s")
+                            : fmt::format("decode at position {}", start);
+    const auto pass = [&] { return run_pass(subject, ids, start, length); };
+    if (on_device) traced.counts = counts_of(backend, pass);
+    // A device's times are those of a pass without the reading of norms, which come from another.
+    backend.start(norms && !on_device);
+    const TokenId next = pass();
     backend.stop();
-    steps.push_back({step == 0 ? fmt::format("prefill of {} token{}", length, length == 1 ? "" : "s")
-                               : fmt::format("decode at position {}", start),
-                     backend.events()});
+    traced.events = backend.events();
+    const std::span<const CopyTime> copies = backend.measured_copies();
+    traced.copies.assign(copies.begin(), copies.end());
+    if (norms && on_device) add_norms(backend, pass, traced);
+    steps.push_back(std::move(traced));
     ids.push_back(next);
   }
   return steps;
 }
+
+namespace {
+
+Json arguments_of(const TraceStep& step) {
+  Json arguments{{"operations", step.events.size()}};
+  if (step.counts.submits == 0) return arguments;
+  arguments["submits"] = step.counts.submits;
+  arguments["read_backs"] = step.counts.read_backs;
+  arguments["read_back_bytes"] = step.counts.read_back_bytes;
+  arguments["streamed_bytes"] = step.counts.streamed_bytes;
+  return arguments;
+}
+
+}  // namespace
 
 Json chrome_trace(std::span<const TraceStep> steps, const std::string& model) {
   constexpr double kMicroseconds = 1e6;
   Json events = Json::array();
   events.push_back(
       {{"name", "process_name"}, {"ph", "M"}, {"pid", 1}, {"args", {{"name", "qwench " + model}}}});
-  const std::array<std::string, 3> tracks{"steps", "layers", "operations"};
-  for (size_t i = 0; i < tracks.size(); ++i) {
+  const std::array<std::string, 4> tracks{"steps", "layers", "operations", "copies"};
+  const bool streams =
+      std::any_of(steps.begin(), steps.end(), [](const auto& s) { return !s.copies.empty(); });
+  for (size_t i = 0; i < tracks.size() - (streams ? 0 : 1); ++i) {
     events.push_back(
         {{"name", "thread_name"}, {"ph", "M"}, {"pid", 1}, {"tid", i + 1}, {"args", {{"name", tracks[i]}}}});
   }
@@ -92,7 +134,7 @@ Json chrome_trace(std::span<const TraceStep> steps, const std::string& model) {
     if (step.events.empty()) continue;
     const TraceEvent& last = step.events.back();
     span(step.name, 1, origin + step.events.front().start, origin + last.start + last.seconds,
-         {{"operations", step.events.size()}});
+         arguments_of(step));
     for (size_t i = 0; i < step.events.size();) {
       size_t end = i;
       while (end < step.events.size() && step.events[end].layer == step.events[i].layer) ++end;
@@ -109,8 +151,12 @@ Json chrome_trace(std::span<const TraceStep> steps, const std::string& model) {
                      {"GB/s", event.bandwidth() / 1e9}};
       if (event.layer >= 0) arguments["layer"] = event.layer;
       if (event.norm > 0) arguments["rms"] = event.norm;
+      if (event.fused) arguments["fused"] = true;
       span(event.name, 3, origin + event.start, origin + event.start + event.seconds, std::move(arguments));
     }
+    for (const CopyTime& copy : step.copies)
+      span(fmt::format("layer {}", copy.layer), 4, origin + copy.start, origin + copy.start + copy.seconds,
+           Json::object());
     origin += last.start + last.seconds;
   }
   return {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};

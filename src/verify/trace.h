@@ -14,6 +14,9 @@ namespace qwench {
 struct TraceStep {
   std::string name;  ///< "prefill of 6 tokens", "decode at position 6"
   std::vector<TraceEvent> events;
+  // On a device:
+  DeviceCounts counts;           ///< submits and read-backs of the step as it runs untraced
+  std::vector<CopyTime> copies;  ///< of streamed layers, beside the events
 
   double seconds() const;  ///< of all operations
 };

@@ -31,7 +31,21 @@ void TracingBackend::start(bool norms) {
   norms_ = norms;
   recording_ = true;
   layer_ = TraceEvent::kNoLayer;
+  // Reading an output after each operation, the device would run them one by one.
+  if (!norms) inner_->measure(true);
   origin_ = Clock::now();
+}
+
+void TracingBackend::stop() {
+  recording_ = false;
+  if (!norms_) inner_->measure(false);
+  const std::span<const OperationTime> times = inner_->measured();
+  if (norms_ || times.size() != events_.size()) return;
+  for (size_t i = 0; i < events_.size(); ++i) {
+    events_[i].start = times[i].start;
+    events_[i].seconds = times[i].seconds;
+    events_[i].fused = times[i].fused;
+  }
 }
 
 std::unique_ptr<Weight> TracingBackend::load(const TensorView& tensor, DType dtype) {
@@ -44,6 +58,11 @@ void TracingBackend::begin(const Batch& batch) {
   batch_ = &batch;
   layer_ = TraceEvent::kNoLayer;
   inner_->begin(batch);
+}
+
+void TracingBackend::begin_logits(const Batch& batch) {
+  batch_ = &batch;
+  inner_->begin_logits(batch);
 }
 
 // "model.layers.3.self_attn.q_proj.weight" is q_proj of layer 3.

@@ -23,19 +23,22 @@ struct TraceEvent {
   double seconds = 0;
   uint64_t bytes = 0;  ///< least traffic: weights and inputs read once, outputs written once
   double norm = 0;     ///< root mean square of the (first) output's values; 0 where norms are off
+  bool fused = false;  ///< on a device: computed with the event before, whose time is that of both
 
   double bandwidth() const { return seconds > 0 ? static_cast<double>(bytes) / seconds : 0; }
 };
 
 /// Watches another backend: every operation is passed on and, while recording, timed and described. Weights
-/// are known by the names under which they were loaded. As Backend, but recording allocates.
+/// are known by the names under which they were loaded. As Backend, but recording allocates. On a device that
+/// runs operations later, its own timestamps are the times.
 class TracingBackend final : public Backend {
  public:
   explicit TracingBackend(std::unique_ptr<Backend> inner);
 
   /// Starts anew. With `norms`, each output is read after its operation; that is not timed.
   void start(bool norms);
-  void stop() { recording_ = false; }
+  /// On a device, events get the times that it measured.
+  void stop();
   const std::vector<TraceEvent>& events() const { return events_; }
 
   std::string description() const override { return inner_->description(); }
@@ -48,6 +51,7 @@ class TracingBackend final : public Backend {
     return inner_->make_kv_cache(dtype, layers, blocks, kv_heads, head_dim);
   }
   void begin(const Batch& batch) override;
+  void begin_logits(const Batch& batch) override;
   void embed(const Weight& table, Matrix& out) override;
   void rms_norm(const Matrix& x, const Weight& weight, float eps, Matrix& out) override;
   void linear(const Matrix& x, std::span<const Linear> linears, std::span<Matrix* const> outs) override;
@@ -60,6 +64,12 @@ class TracingBackend final : public Backend {
   void argmax(const Matrix& x, int valid_cols, std::span<TokenId> ids) override;
   void read_row(const Matrix& x, int row, std::span<float> out) override { inner_->read_row(x, row, out); }
   void copy_block(KvCache& cache, int from, int to) override { inner_->copy_block(cache, from, to); }
+  bool reads_files() const override { return inner_->reads_files(); }
+  void measure(bool on) override { inner_->measure(on); }
+  std::span<const OperationTime> measured() override { return inner_->measured(); }
+  std::span<const CopyTime> measured_copies() override { return inner_->measured_copies(); }
+  DeviceCounts counts() const override { return inner_->counts(); }
+  std::optional<DeviceSpeed> measure_speed() override { return inner_->measure_speed(); }
 
  private:
   using Clock = std::chrono::steady_clock;

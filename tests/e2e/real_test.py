@@ -95,6 +95,22 @@ class Examined(TestCase):
 
 
 class Chat(TestCase):
+    def test_both_models_on_a_vulkan_device_compute_what_the_cpu_computes(self):
+        listed = json.loads(qwench("devices", "--json").out)
+        if not listed["devices"]:
+            self.skipTest(f"there is no Vulkan device here: {listed['why_none']}")
+        # Few tokens: in software each takes seconds.
+        for model, name in ((SMOLLM2, "smollm2-135m"), (CODER, "qwen2.5-coder-0.5b")):
+            golden = read_json("real", f"{name}.json")
+            rows = [{"ids": golden["perplexity"]["ids"][:9]}]
+            with self.subTest(name):
+                cpu, device = (jsonl("score", fetched(model), "--dtype", "f16", "-c", "64", "--max-batch-tokens", "32", "--device", where, rows=rows,
+                                     timeout=1800)[0]["logprobs"] for where in ("cpu", "vulkan"))
+                worst = max(abs(a - b) for a, b in zip(cpu, device))
+                print(f"vulkan: {name}: log-probabilities of {len(cpu)} tokens within {worst:.1e} of the CPU's")
+                self.assertEqual(len(cpu), 8)
+                self.assertLessEqual(worst, 2 * 5e-3)
+
     def test_the_coder_writes_a_function_and_speaks_chinese(self):
         code, chinese = jsonl("run", fetched(CODER), rows=[
             {"messages": [{"role": "user", "content": "Write a Python function that returns the factorial of n."}],

@@ -20,9 +20,11 @@ show_help_if_asked "$@"
 
 build_packages=(g++ cmake ninja-build pkg-config ccache libhwy-dev libsimdjson-dev nlohmann-json3-dev libpcre2-dev
   libutf8proc-dev libcli11-dev libfmt-dev libedit-dev libcurl4-openssl-dev libssl-dev libboost-dev
-  libjs-markdown-it node-dompurify libjs-highlight.js libjs-katex)
+  libjs-markdown-it node-dompurify libjs-highlight.js libjs-katex libvulkan-dev glslc)
 fetch_packages=(python3 python3-pip ca-certificates)
-test_packages=(libgtest-dev libgmock-dev python3-numpy python3-jsonschema openssl chromium)
+# Vulkan's device in software and its validation layers: the tests of the GPU backend run on any machine.
+test_packages=(libgtest-dev libgmock-dev python3-numpy python3-jsonschema openssl chromium mesa-vulkan-drivers
+  vulkan-validationlayers)
 asan_packages=(clang-14 libclang-rt-14-dev)
 bench_packages=(libbenchmark-dev python3-venv)
 lint_packages=(clang-format-14 clang-tidy-14)

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string>
 
-namespace qwench::cli {
+namespace qwench {
 
 /// The value of an environment variable; empty when it is not set.
 std::string environment(const char* name);
@@ -12,4 +12,4 @@ std::string environment(const char* name);
 /// ~/.cache.
 std::filesystem::path cache_folder();
 
-}  // namespace qwench::cli
+}  // namespace qwench

@@ -1,8 +1,8 @@
-#include "cli/user_folders.h"
+#include "core/user_folders.h"
 
 #include <cstdlib>
 
-namespace qwench::cli {
+namespace qwench {
 
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
@@ -16,4 +16,4 @@ std::filesystem::path cache_folder() {
   return std::filesystem::path(environment("HOME")) / ".cache" / "qwench";
 }
 
-}  // namespace qwench::cli
+}  // namespace qwench

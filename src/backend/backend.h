@@ -50,6 +50,7 @@ class Weight {
   DType dtype = DType::f32;
   int64_t rows = 0;
   int64_t cols = 0;
+  bool in_place = false;  // reads the checkpoint's mapped bytes, rather than a copy of its own
 };
 
 /// Keys and values of all layers, in blocks of kBlockSize positions; how they lie in a block is the backend's
@@ -89,7 +90,8 @@ class Backend {
 
   virtual std::unique_ptr<Matrix> allocate(int capacity, int cols) = 0;
   /// Keeps `tensor` as `dtype`, which is its own, a plain type, or one that can_quantize. Where it is its
-  /// own, the backend may use the mapped bytes in place: the checkpoint must outlive the backend.
+  /// own, the backend may use the mapped bytes in place (Weight::in_place): the checkpoint must outlive the
+  /// backend.
   virtual std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) = 0;
   /// Memory is reserved here and takes room only as blocks are written.
   virtual std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,

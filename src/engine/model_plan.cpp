@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "backend/backend.h"
+#include "backend/cpu/cpu_tensors.h"
 #include "checkpoint/expected_tensors.h"
 #include "model/kept_type.h"
 #include "qwench/error.h"
@@ -52,9 +52,10 @@ void count_weights(const Checkpoint& checkpoint, std::optional<DType> dtype, Mod
     if (tensor == nullptr) continue;
     const bool matrix = tensor->rows() > 1;
     const DType kept = kept_type(*tensor, dtype);
-    const uint64_t bytes = bytes_of(kept, static_cast<uint64_t>(tensor->count()));
+    const uint64_t bytes =
+        kept_bytes(kept, static_cast<uint64_t>(tensor->rows()), static_cast<uint64_t>(tensor->cols()));
     const bool embedding = expected.name == "model.embed_tokens.weight";
-    const bool mapped = kept == tensor->dtype && matrix;
+    const bool mapped = kept == tensor->dtype && matrix && !is_quantized(kept);
     plan.parameters += tensor->count();
     plan.quantized = plan.quantized || is_quantized(kept);
     if (embedding) {

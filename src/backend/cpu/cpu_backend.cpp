@@ -15,7 +15,6 @@
 #include "kernels/quantized_rows.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
-#include "kernels/unpack.h"
 
 namespace qwench {
 namespace {
@@ -66,11 +65,8 @@ class CpuBackend final : public Backend {
   void begin(const Batch& batch) override { batch_ = &batch; }
 
   void embed(const Weight& table, Matrix& out) override {
-    const auto row_bytes = static_cast<int64_t>(bytes_of(table.dtype, static_cast<uint64_t>(table.cols)));
-    for_rows(out, [&](int r) {
-      unpack(table.dtype, cpu(table).data() + batch_->tokens[static_cast<size_t>(r)] * row_bytes, 0,
-             table.cols, cpu(out).row(r));
-    });
+    for_rows(out,
+             [&](int r) { cpu(table).read_row(batch_->tokens[static_cast<size_t>(r)], cpu(out).row(r)); });
   }
 
   void rms_norm(const Matrix& x, const Weight& weight, float eps, Matrix& out) override {

@@ -19,8 +19,8 @@ class CpuMatrix final : public Matrix {
   CpuMemory memory_;
 };
 
-/// Row-major, as in the file: in the mapped bytes themselves, or in a converted copy. Vectors ([1, n]: norms
-/// and biases) are always kept as f32.
+/// Plain types are kept row-major, as in the file: in the mapped bytes themselves, or in a converted copy;
+/// quantized ones always in panels (kernels/panels.h). Vectors ([1, n]: norms and biases) are always f32.
 class CpuWeight final : public Weight {
  public:
   /// Throws Error: malformed where the tensor's bytes do not fit its shape, unsupported where `dtype` is a
@@ -28,15 +28,21 @@ class CpuWeight final : public Weight {
   CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool);
 
   const std::byte* data() const { return data_; }
+  /// Of a matrix: out[cols], exact.
+  void read_row(int64_t row, float* out) const;
   /// Of a vector.
   const float* floats() const { return reinterpret_cast<const float*>(copy_.data()); }
 
  private:
   void convert(const TensorView& tensor, ThreadPool& pool);
+  void pack_into_panels(const TensorView& tensor, ThreadPool& pool);
 
   const std::byte* data_ = nullptr;
   CpuMemory copy_;
 };
+
+/// Bytes that a CpuWeight of this shape takes.
+uint64_t kept_bytes(DType dtype, uint64_t rows, uint64_t cols);
 
 class CpuKvCache final : public KvCache {
  public:

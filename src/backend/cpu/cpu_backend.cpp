@@ -52,7 +52,7 @@ class CpuBackend final : public Backend {
   }
 
   std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override {
-    return std::make_unique<CpuWeight>(tensor, dtype, pool_);
+    return std::make_unique<CpuWeight>(tensor, dtype, pool_, weights_);
   }
 
   std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
@@ -126,6 +126,7 @@ class CpuBackend final : public Backend {
   QuantizedRows quantize(const Matrix& x);
 
   ThreadPool& pool_;
+  CpuArena weights_;
   const Batch* batch_ = nullptr;
   CpuMemory quantized_;  // one matrix at a time; resident only as far as quantized weights are used
   std::vector<CpuMemory> linear_scratch_;  // [threads]

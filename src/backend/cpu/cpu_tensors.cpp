@@ -31,7 +31,7 @@ CpuMatrix::CpuMatrix(int row_capacity, int col_count) {
   memory_ = CpuMemory(bytes, "activations");
 }
 
-CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool) {
+CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool, CpuArena& arena) {
   rows = tensor.rows();
   cols = tensor.cols();
   const DTypeTraits& t = traits(tensor.dtype);
@@ -58,9 +58,9 @@ CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool) 
                             tensor.name, t.name, name(dtype)));
   }
   if (is_quantized(dtype)) {
-    pack_into_panels(tensor, pool);
+    pack_into_panels(tensor, pool, arena);
   } else {
-    convert(tensor, pool);
+    convert(tensor, pool, arena);
   }
 }
 
@@ -88,14 +88,14 @@ void convert_row(const TensorView& tensor, int64_t r, DType dtype, std::byte* to
 
 }  // namespace
 
-void CpuWeight::pack_into_panels(const TensorView& tensor, ThreadPool& pool) {
+void CpuWeight::pack_into_panels(const TensorView& tensor, ThreadPool& pool, CpuArena& arena) {
   checked_product(static_cast<uint64_t>(rows), static_cast<uint64_t>(cols), "the tensor " + tensor.name);
-  copy_ = CpuMemory(kept_bytes(dtype, static_cast<uint64_t>(rows), static_cast<uint64_t>(cols)),
-                    "the weights, as " + std::string(name(dtype)));
-  data_ = copy_.data();
+  copy_ = arena.take(kept_bytes(dtype, static_cast<uint64_t>(rows), static_cast<uint64_t>(cols)),
+                     "the weights, as " + std::string(name(dtype)));
+  data_ = copy_;
   if (dtype == tensor.dtype) {
     pool.parallel_for(rows, kPanelRows, [&](int64_t begin, int64_t end, int) {
-      pack_panels(dtype, tensor.bytes.data(), rows, cols, begin, end, copy_.data());
+      pack_panels(dtype, tensor.bytes.data(), rows, cols, begin, end, copy_);
     });
     return;
   }
@@ -108,19 +108,19 @@ void CpuWeight::pack_into_panels(const TensorView& tensor, ThreadPool& pool) {
     for (int64_t r = begin; r < end; r += kPanelRows) {
       const int64_t count = std::min(kPanelRows, end - r);
       for (int64_t i = 0; i < count; ++i) convert_row(tensor, r + i, dtype, of_panel + i * row);
-      pack_panels(dtype, of_panel, count, cols, 0, count, copy_.data() + r / kPanelRows * panel);
+      pack_panels(dtype, of_panel, count, cols, 0, count, copy_ + r / kPanelRows * panel);
     }
   });
 }
 
-void CpuWeight::convert(const TensorView& tensor, ThreadPool& pool) {
+void CpuWeight::convert(const TensorView& tensor, ThreadPool& pool, CpuArena& arena) {
   const auto row = static_cast<int64_t>(bytes_of(dtype, static_cast<uint64_t>(cols)));
-  copy_ = CpuMemory(
+  copy_ = arena.take(
       checked_product(static_cast<uint64_t>(rows), static_cast<uint64_t>(row), "the tensor " + tensor.name),
       "the weights, converted to " + std::string(name(dtype)));
-  data_ = copy_.data();
+  data_ = copy_;
   pool.parallel_for(rows, 1, [&](int64_t begin, int64_t end, int) {
-    for (int64_t r = begin; r < end; ++r) convert_row(tensor, r, dtype, copy_.data() + r * row);
+    for (int64_t r = begin; r < end; ++r) convert_row(tensor, r, dtype, copy_ + r * row);
   });
 }
 

@@ -25,20 +25,21 @@ class CpuWeight final : public Weight {
  public:
   /// Throws Error: malformed where the tensor's bytes do not fit its shape, unsupported where `dtype` is a
   /// quantized type that is neither the tensor's own nor one that can_quantize, out_of_memory.
-  CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool);
+  /// Copies lie in `arena`, which must outlive the weight.
+  CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool, CpuArena& arena);
 
   const std::byte* data() const { return data_; }
   /// Of a matrix: out[cols], exact.
   void read_row(int64_t row, float* out) const;
   /// Of a vector.
-  const float* floats() const { return reinterpret_cast<const float*>(copy_.data()); }
+  const float* floats() const { return reinterpret_cast<const float*>(copy_); }
 
  private:
-  void convert(const TensorView& tensor, ThreadPool& pool);
-  void pack_into_panels(const TensorView& tensor, ThreadPool& pool);
+  void convert(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
+  void pack_into_panels(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
 
   const std::byte* data_ = nullptr;
-  CpuMemory copy_;
+  std::byte* copy_ = nullptr;
 };
 
 /// Bytes that a CpuWeight of this shape takes.

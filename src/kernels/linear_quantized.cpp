@@ -1,7 +1,6 @@
 #include "kernels/linear_quantized.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "kernels/targets.h"
@@ -12,7 +11,6 @@
 //
 #include "hwy/highway.h"
 //
-#include "kernels/quantized_row-inl.h"
 #include "kernels/quantized_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -27,30 +25,6 @@ constexpr int64_t kPanelValues = int64_t{kPanelParts} * 32 * kPanelCols;
 constexpr int64_t kPanelScales = int64_t{kPanelParts} * 2 * kPanelCols;
 static_assert(kPanelsTogether * (kPanelValues / 2 + 2 * kPanelScales) <= kLinearScratch);
 
-// The most columns of x whose sums OneRow keeps in scratch memory.
-constexpr int64_t kMostOneRow = kLinearScratch * 16;
-
-template <class P>
-HWY_NOINLINE void OneRow(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
-  const PanelGeometry<P> g(a.cols);
-  auto* moves = reinterpret_cast<int32_t*>(scratch);
-  if constexpr (P::kMove != 0) {
-    constexpr int64_t kShare = 32 / P::kScales;
-    const int16_t* x = a.quantized->values;
-    for (int64_t i = 0; i < a.cols / kShare; ++i, x += kShare) {
-      moves[i] = P::kMove * std::accumulate(x, x + kShare, 0);
-    }
-  }
-  HWY_ALIGN float sums[kPanelRows];
-  const auto* w = reinterpret_cast<const uint8_t*>(a.w);
-  for (int64_t n = begin / kPanelRows * kPanelRows; n < end; n += kPanelRows) {
-    PanelTimesRow<P>(w + n / kPanelRows * g.bytes, g, *a.quantized, moves, a.cols, sums);
-    for (int64_t j = std::max(n, begin); j < std::min(end, n + kPanelRows); ++j) {
-      a.y[j] = a.bias == nullptr ? sums[j - n] : sums[j - n] + a.bias[j];
-    }
-  }
-}
-
 // Columns [from, to) of y, of which `n` is the first of the panel's, with all rows of x, blocks from k on.
 template <int kScales, bool kMins>
 HWY_NOINLINE void AllRows(const LinearArgs& a, int64_t n, int64_t from, int64_t to, int64_t k, int parts,
@@ -58,8 +32,11 @@ HWY_NOINLINE void AllRows(const LinearArgs& a, int64_t n, int64_t from, int64_t 
   static constexpr auto kTiles = quant_tiles<kScales, kMins>(std::make_integer_sequence<int, kQuantRows>());
   const bool last = k + parts * 32 >= a.cols;
   HWY_ALIGN float acc[kQuantRows * kPanelCols];
-  for (int64_t m = 0; m < a.rows; m += kQuantRows) {
-    const int mr = static_cast<int>(std::min<int64_t>(kQuantRows, a.rows - m));
+  // Tiles of about as many rows each: a narrow last one would cost as much as a wide one.
+  const int64_t tiles = (a.rows + kQuantRows - 1) / kQuantRows;
+  for (int64_t tile = 0; tile < tiles; ++tile) {
+    const int64_t m = a.rows * tile / tiles;
+    const int mr = static_cast<int>(a.rows * (tile + 1) / tiles - m);
     for (int64_t j = n; j < to; j += kPanelCols) {
       const int64_t first = std::max(j, from);
       const auto width = static_cast<size_t>(std::min(j + kPanelCols, to) - first);
@@ -108,14 +85,8 @@ HWY_NOINLINE void ManyRows(const LinearArgs& a, int64_t begin, int64_t end, floa
   }
 }
 
-void LinearQuantized(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
-  WithPanelType(a.dtype, [&](auto type) {
-    if (a.rows == 1 && a.cols <= kMostOneRow) {
-      OneRow<decltype(type)>(a, begin, end, scratch);
-    } else {
-      ManyRows<decltype(type)>(a, begin, end, scratch);
-    }
-  });
+void ManyQuantizedRows(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  WithPanelType(a.dtype, [&](auto type) { ManyRows<decltype(type)>(a, begin, end, scratch); });
 }
 
 }  // namespace HWY_NAMESPACE
@@ -124,10 +95,14 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace qwench {
-HWY_EXPORT(LinearQuantized);
+HWY_EXPORT(ManyQuantizedRows);
 
 void linear_quantized(const LinearArgs& args, int64_t begin, int64_t end, float* scratch) {
-  HWY_DYNAMIC_DISPATCH(LinearQuantized)(args, begin, end, scratch);
+  if (args.rows <= kFewRows && args.rows * args.cols <= kMostOfFewRows) {
+    linear_quantized_few(args, begin, end, scratch);
+  } else {
+    HWY_DYNAMIC_DISPATCH(ManyQuantizedRows)(args, begin, end, scratch);
+  }
 }
 
 }  // namespace qwench

@@ -1,5 +1,5 @@
-// Integer dot products of a panel of quantized weights with one QuantizedRow, once per instruction set. The
-// chain of roundings is the same as with many rows (quantized_tile-inl.h).
+// Integer dot products of a panel of quantized weights with one or a few QuantizedRows, once per instruction
+// set. The chain of roundings is the same as with many rows (quantized_tile-inl.h).
 
 #include "kernels/quantized_panel-inl.h"
 
@@ -35,55 +35,84 @@ HWY_INLINE void AddPairs(Pairs w, const int16_t* x, ExactSum& s) {
 HWY_INLINE VG Total(const ExactSum& s) { return hn::RearrangeToOddPlusEven(s.sum, s.more); }
 #endif
 
-// out[h] = the sum of a part, or of each half of it where the type has scales of halves, without kMove.
-template <class P>
-HWY_INLINE void PartTimesRow(const uint8_t* part, const int16_t* x, VG* out) {
+template <int MR>
+HWY_INLINE void AddToRows(Pairs w, const int16_t* const* x, int64_t at, ExactSum (&sums)[MR]) {
+  Unroll<MR>([&](auto r) HWY_ATTR __attribute__((always_inline)) { AddPairs(w, x[r] + at, sums[r]); });
+}
+
+// out[h][r] = the sum of a part with row r of x, or of each half of it where the type has scales of halves,
+// without kMove.
+template <class P, int MR>
+HWY_INLINE void PartTimesRows(const uint8_t* part, const int16_t* const* x, int64_t at, VG (*out)[MR]) {
   Pairs vectors[P::kBits];
   Unroll<P::kBits>([&](auto v) HWY_ATTR
                    __attribute__((always_inline)) { vectors[v] = LoadPairs(part + v * kVectorBytes); });
-  ExactSum sums[2] = {NoProducts(), NoProducts()};
-  Unroll<16>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
-    AddPairs(P::template Get<p>(vectors), x + 2 * p, sums[P::kScales == 2 ? p / 8 : p % 2]);
-  });
-  if constexpr (P::kScales == 2) {
-    out[0] = Total(sums[0]);
-    out[1] = Total(sums[1]);
-  } else {
-    out[0] = hn::Add(Total(sums[0]), Total(sums[1]));
+  // One row alone is added up in two sums, as each addition waits for the one before.
+  constexpr bool kHalves = P::kScales == 2;
+  constexpr bool kTwoSums = kHalves || MR == 1;
+  ExactSum sums[2][MR];
+  for (auto& of_half : sums) {
+    Unroll<MR>([&](auto r) HWY_ATTR __attribute__((always_inline)) { of_half[r] = NoProducts(); });
   }
+  Unroll<16>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
+    const Pairs w = P::template Get<p>(vectors);
+    constexpr int kSum = kHalves ? p / 8 : kTwoSums ? p % 2 : 0;
+    AddToRows(w, x, at + 2 * p, sums[kSum]);
+  });
+  Unroll<MR>([&](auto r) HWY_ATTR __attribute__((always_inline)) {
+    out[0][r] = Total(sums[0][r]);
+    if constexpr (kHalves) {
+      out[1][r] = Total(sums[1][r]);
+    } else if constexpr (kTwoSums) {
+      out[0][r] = hn::Add(out[0][r], Total(sums[1][r]));
+    }
+  });
 }
 
-// sums[row] = x . row for the 8 rows of a panel, without bias. moves: kMove times the sum of x, for each part
-// or each half of one.
-template <class P>
-HWY_INLINE void PanelTimesRow(const uint8_t* panel, const PanelGeometry<P>& g, const QuantizedRows& x,
-                              const int32_t* moves, int64_t cols, float* sums) {
-  const float* sums_x = P::kScales == 1 ? x.sums : x.half_sums;
+// A row of x, with kMove times its sum for each part or each half of one.
+struct RowOfX {
+  const int16_t* values;
+  const float* scales;
+  const float* sums;  // of parts or halves
+  const int32_t* moves;
+};
+
+// sums[r][row] = x[r] . row for the 8 rows of a panel, without bias.
+template <class P, int MR>
+HWY_INLINE void PanelTimesRows(const uint8_t* panel, const PanelGeometry<P>& g, const RowOfX* x, int64_t cols,
+                               float (*sums)[kPanelRows]) {
+  const int16_t* values[MR];
+  for (int r = 0; r < MR; ++r) values[r] = x[r].values;
   ForPieces([&](int row) HWY_ATTR __attribute__((always_inline)) {
     HWY_ALIGN float scales[P::kParts * P::kScales * kPanelRows];
     HWY_ALIGN float mins[P::kMins ? P::kParts * P::kScales * kPanelRows : 1];
     const uint8_t* part = panel + row * 4;
     const uint8_t* block_scales = panel + g.quants;
-    VGF acc = hn::Zero(DGF());
+    VGF acc[MR];
+    Unroll<MR>([&](auto r) HWY_ATTR __attribute__((always_inline)) { acc[r] = hn::Zero(DGF()); });
     for (int64_t block = 0; block < cols / 32; block_scales += P::kScaleBytes) {
       P::Scales::Get(block_scales, scales, mins, kPanelRows);
       for (int i = 0; i < P::kParts; ++i, ++block, part += P::kPartBytes) {
         FetchBehind<P>(part);
-        VG exact[2];
-        PartTimesRow<P>(part, x.values + block * 32, exact);
-        const VGF scale_x = hn::Set(DGF(), x.scales[block]);
-        Unroll<P::kScales>([&](auto h) HWY_ATTR __attribute__((always_inline)) {
+        VG exact[P::kScales][MR];
+        PartTimesRows<P, MR>(part, values, block * 32, exact);
+        Unroll<P::kScales * MR>([&](auto n) HWY_ATTR __attribute__((always_inline)) {
+          constexpr int h = n / MR;
+          constexpr int r = n % MR;
           const int64_t s = (i * P::kScales + h) * kPanelRows + row;
           const int64_t share = block * P::kScales + h;
-          if constexpr (P::kMove != 0) exact[h] = hn::Add(exact[h], hn::Set(DG(), moves[share]));
-          acc = Chain(DGF(), exact[h], hn::LoadU(DGF(), scales + s), scale_x, acc);
+          VG sum = exact[h][r];
+          if constexpr (P::kMove != 0) sum = hn::Add(sum, hn::Set(DG(), x[r].moves[share]));
+          acc[r] =
+              Chain(DGF(), sum, hn::LoadU(DGF(), scales + s), hn::Set(DGF(), x[r].scales[block]), acc[r]);
           if constexpr (P::kMins) {
-            acc = hn::MulAdd(hn::LoadU(DGF(), mins + s), hn::Set(DGF(), sums_x[share]), acc);
+            acc[r] = hn::MulAdd(hn::LoadU(DGF(), mins + s), hn::Set(DGF(), x[r].sums[share]), acc[r]);
           }
         });
       }
     }
-    hn::StoreU(acc, DGF(), sums + row);
+    Unroll<MR>([&](auto r) HWY_ATTR
+               __attribute__((always_inline)) { hn::StoreU(acc[r], DGF(), sums[r] + row); });
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/model_plan.h"
 #include "qwench/error.h"
+#include "verify/random_ids.h"
 #include "verify/subject.h"
 
 namespace qwench {
@@ -17,13 +18,6 @@ namespace {
 constexpr Tolerance kStates{1e-3, 1e-3};
 constexpr Tolerance kLogits{5e-3, 0};
 constexpr int kGreedyTokens = 16;
-
-std::vector<TokenId> random_ids(int count, int vocab, uint64_t seed) {
-  std::mt19937_64 generator(seed);
-  std::vector<TokenId> ids(static_cast<size_t>(count));
-  for (TokenId& id : ids) id = static_cast<TokenId>(generator() % static_cast<uint64_t>(vocab));
-  return ids;
-}
 
 /// The states of a pass by their names, in the order in which they were computed, and the logits.
 struct States {

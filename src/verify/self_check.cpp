@@ -13,6 +13,7 @@
 #include "core/thread_pool.h"
 #include "kernels/isa.h"
 #include "qwench/error.h"
+#include "verify/random_ids.h"
 #include "verify/subject.h"
 
 namespace qwench {
@@ -28,13 +29,6 @@ constexpr double kQuantizedIsaTolerance = 1e-3;
 // What other types of weights and cells may do: far more than their rounding does, far less than a mistake.
 constexpr double kMaxMeanKl = 0.05;
 constexpr double kMinAgreement = 0.85;
-
-std::vector<TokenId> random_ids(int count, int vocab, uint64_t seed) {
-  std::mt19937_64 generator(seed);
-  std::vector<TokenId> ids(static_cast<size_t>(count));
-  for (TokenId& id : ids) id = static_cast<TokenId>(generator() % static_cast<uint64_t>(vocab));
-  return ids;
-}
 
 /// Rows of logits beside those of the plain computation.
 class Match {

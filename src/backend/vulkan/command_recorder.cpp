@@ -25,7 +25,7 @@ constexpr uint32_t kSegments = 8;      // of shaders/linear_rows.comp
 constexpr int kMostRows = 8;           // of shaders/linear_rows.comp
 constexpr uint32_t kTileOutputs = 64;  // of shaders/linear_tile.comp
 
-uint32_t divided_up(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+uint32_t groups_of(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 uint32_t word(float number) { return std::bit_cast<uint32_t>(number); }
 uint32_t whole(int64_t number) { return static_cast<uint32_t>(number); }
 
@@ -186,7 +186,7 @@ void CommandRecorder::embed(const Operation& operation) {
         {kStepSlot, targets_.step}};
     const uint32_t arguments[] = {layout.columns, first,        count, operation.out->stride / 4,
                                   layout.units,   layout.quants};
-    dispatch(shader, {}, bindings, arguments, {divided_up(layout.columns, 8 * 32), whole(operation.rows)});
+    dispatch(shader, {}, bindings, arguments, {groups_of(layout.columns, 8 * 32), whole(operation.rows)});
   }
 }
 
@@ -236,10 +236,10 @@ void CommandRecorder::linear(const Operation& operation) {
                                   operation.bias == nullptr ? 0U : 1U};
     if (few) {
       dispatch(shader, {kSegments, rows_at_once}, bindings, arguments,
-               {panels, divided_up(rows, rows_at_once)});
+               {panels, groups_of(rows, rows_at_once)});
     } else {
       dispatch(shader, {tile, 0}, bindings, arguments,
-               {divided_up(outputs, kTileOutputs), divided_up(rows, 16 * tile)});
+               {groups_of(outputs, kTileOutputs), groups_of(rows, 16 * tile)});
     }
   }
 }
@@ -314,7 +314,7 @@ void CommandRecorder::elementwise(std::string_view shader, const Operation& oper
   const size_t count = operation.kind == OperationKind::gather_rows ? 3 : 2;
   const uint32_t arguments[] = {whole(operation.x->cols), operation.x->stride, second.stride};
   dispatch(shader, {}, std::span(bindings).first(count), arguments,
-           {divided_up(whole(operation.x->cols), kElementThreads), whole(operation.rows)});
+           {groups_of(whole(operation.x->cols), kElementThreads), whole(operation.rows)});
 }
 
 void CommandRecorder::argmax(const Operation& operation) {

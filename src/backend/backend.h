@@ -51,6 +51,7 @@ class Weight {
   DType dtype = DType::f32;
   int64_t rows = 0;
   int64_t cols = 0;
+  bool in_place = false;  // reads the checkpoint's mapped bytes, rather than a copy of its own
 };
 
 /// Keys and values of all layers, in blocks of kBlockSize positions; how they lie in a block is the backend's
@@ -121,7 +122,8 @@ class Backend {
 
   virtual std::unique_ptr<Matrix> allocate(int capacity, int cols) = 0;
   /// Keeps `tensor` as `dtype`, which is its own, a plain type, or one that can_quantize. Where it is its
-  /// own, the backend may use the mapped bytes in place: the checkpoint must outlive the backend.
+  /// own, the backend may use the mapped bytes in place (Weight::in_place): the checkpoint must outlive the
+  /// backend.
   virtual std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) = 0;
   /// Memory is reserved here and takes room only as blocks are written.
   virtual std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
@@ -153,8 +155,6 @@ class Backend {
   virtual void read_row(const Matrix& x, int row, std::span<float> out) = 0;  // to the host
   virtual void copy_block(KvCache& cache, int from, int to) = 0;              // all layers (copy on write)
 
-  /// False where weights are copied as they are loaded: the pages of their files are of no more use then.
-  virtual bool reads_files() const { return true; }
   /// Between measure(true) and measure(false), backends of devices time what they run: measured() is in the
   /// order of calls, empty for the CPU, whose operations take the time of their calls.
   virtual void measure(bool) {}

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kKeptMasks = 8;                 // grammars whose masks are kept
 constexpr size_t kMaskBytes = size_t{32} << 20;  // of each
-constexpr std::string_view kClose = "</think>";
+constexpr std::string_view kThinkEnd = "</think>";
 
 std::optional<TokenId> added_token(const Tokenizer& tokenizer, const std::string& text) {
   const auto id = tokenizer.find(text);
@@ -54,7 +54,7 @@ ConstraintState::ConstraintState(const Constraint& constraint, Constraints& cons
       phase_(Phase::text) {
   if (constraint.reasoning == Constraint::Reasoning::none) return;
   open_ = added_token(tokenizer_, "<think>");
-  close_ = added_token(tokenizer_, std::string(kClose));
+  close_ = added_token(tokenizer_, std::string(kThinkEnd));
   newlines_ = newlines(tokenizer_);
   if (constraint.reasoning == Constraint::Reasoning::open) {
     phase_ = Phase::reasoning;
@@ -98,13 +98,13 @@ void ConstraintState::accept_reasoning(TokenId id) {
     return;
   }
   tail_ += token_bytes(tokenizer_, id);
-  const size_t close = tail_.find(kClose);
+  const size_t close = tail_.find(kThinkEnd);
   if (close == std::string::npos) {
-    if (tail_.size() > kClose.size()) tail_.erase(0, tail_.size() - kClose.size());
+    if (tail_.size() > kThinkEnd.size()) tail_.erase(0, tail_.size() - kThinkEnd.size());
     return;
   }
   // The token that ends the block may hold what is behind it.
-  std::string_view behind = std::string_view(tail_).substr(close + kClose.size());
+  std::string_view behind = std::string_view(tail_).substr(close + kThinkEnd.size());
   phase_ = behind.empty() ? Phase::separator : Phase::text;
   behind.remove_prefix(std::min(behind.find_first_not_of('\n'), behind.size()));
   if (!behind.empty() && !masks_->accept(position_, behind)) {

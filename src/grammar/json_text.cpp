@@ -10,7 +10,6 @@ namespace qwench {
 namespace {
 
 constexpr int kMostIndent = 32;
-constexpr int kUnbounded = GrammarBuilder::kUnbounded;
 
 const CodeRanges& plain_chars() {
   static const CodeRanges plain = CodeRanges({{0, 0x1F}, {'"', '"'}, {'\\', '\\'}}).complement();
@@ -111,7 +110,7 @@ JsonText::Expr JsonText::make_any_char() {
 
 JsonText::Expr JsonText::make_string() {
   const Expr quote = builder_.literal("\"");
-  return builder_.sequence({quote, builder_.repeat(any_char(), 0, kUnbounded), quote});
+  return builder_.sequence({quote, builder_.repeat(any_char(), 0, GrammarBuilder::kUnbounded), quote});
 }
 
 JsonText::Expr JsonText::integer() {
@@ -142,14 +141,16 @@ JsonText::Expr JsonText::make_value() {
 
 JsonText::Expr JsonText::make_array() {
   const Expr more = builder_.sequence({comma(), value()});
-  const Expr items = builder_.sequence({value(), builder_.repeat(more, 0, kUnbounded), space()});
+  const Expr items =
+      builder_.sequence({value(), builder_.repeat(more, 0, GrammarBuilder::kUnbounded), space()});
   return builder_.sequence({builder_.literal("["), space(), builder_.optional(items), builder_.literal("]")});
 }
 
 JsonText::Expr JsonText::make_object() {
   const Expr one = builder_.sequence({string(), member(), value()});
   const Expr more = builder_.sequence({comma(), one});
-  const Expr members = builder_.sequence({one, builder_.repeat(more, 0, kUnbounded), space()});
+  const Expr members =
+      builder_.sequence({one, builder_.repeat(more, 0, GrammarBuilder::kUnbounded), space()});
   return builder_.sequence(
       {builder_.literal("{"), space(), builder_.optional(members), builder_.literal("}")});
 }
@@ -194,7 +195,7 @@ JsonText::Expr JsonText::other_key(const std::vector<std::string>& names) {
 
 /// The ends of strings that are none of `names`, ascending, which agree in `at` characters.
 JsonText::Expr JsonText::other_than(const std::vector<std::u32string>& names, size_t at) {
-  if (names.empty()) return builder_.repeat(encode(CodeRanges::all()), 0, kUnbounded);
+  if (names.empty()) return builder_.repeat(encode(CodeRanges::all()), 0, GrammarBuilder::kUnbounded);
   std::vector<Expr> ways;
   CodeRanges taken;
   size_t first = 0;

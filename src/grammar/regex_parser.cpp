@@ -11,10 +11,10 @@
 namespace qwench {
 namespace {
 
-constexpr int kDeepestGroup = 200;
-constexpr int kMostCounted = 1000000;
+constexpr int kDeepestRegexGroup = 200;
+constexpr int kMostCountedRegex = 1000000;
 
-int hex_digit(char c) {
+int regex_hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -65,7 +65,7 @@ class RegexParser {
   }
 
   std::vector<RegexBranch> parse_branches() {
-    if (++depth_ > kDeepestGroup) fail("its groups are nested too deeply");
+    if (++depth_ > kDeepestRegexGroup) fail("its groups are nested too deeply");
     std::vector<RegexBranch> branches;
     do {
       parse_branch(branches);
@@ -145,7 +145,8 @@ class RegexParser {
     std::optional<int> number;
     while (peek() >= '0' && peek() <= '9') {
       number = number.value_or(0) * 10 + (text_[at_++] - '0');
-      if (*number > kMostCounted) fail(fmt::format("a count of repetitions is above {}", kMostCounted));
+      if (*number > kMostCountedRegex)
+        fail(fmt::format("a count of repetitions is above {}", kMostCountedRegex));
     }
     return number;
   }
@@ -267,7 +268,8 @@ class RegexParser {
       case 'U':
         return one(parse_hex(8));
       case '0':
-        if (hex_digit(peek()) >= 0 && hex_digit(peek()) < 8) fail("octal escapes are not supported");
+        if (regex_hex_digit(peek()) >= 0 && regex_hex_digit(peek()) < 8)
+          fail("octal escapes are not supported");
         return one(0);
       case 'b':
         if (in_class) return one('\b');
@@ -304,7 +306,7 @@ class RegexParser {
   char32_t parse_hex(int digits) {
     char32_t code = 0;
     for (int i = 0; i < digits; ++i) {
-      const int digit = hex_digit(peek());
+      const int digit = regex_hex_digit(peek());
       if (digit < 0) fail(fmt::format("an escape needs {} hexadecimal digits", digits));
       code = code * 16 + static_cast<char32_t>(digit);
       ++at_;
@@ -316,15 +318,15 @@ class RegexParser {
     if (take("{")) {
       char32_t code = 0;
       int digits = 0;
-      for (; hex_digit(peek()) >= 0 && digits < 8; ++digits)
-        code = code * 16 + static_cast<char32_t>(hex_digit(text_[at_++]));
+      for (; regex_hex_digit(peek()) >= 0 && digits < 8; ++digits)
+        code = code * 16 + static_cast<char32_t>(regex_hex_digit(text_[at_++]));
       if (digits == 0 || !take("}")) fail("expected \\u{H}, with up to 8 hexadecimal digits");
       return check_code(code);
     }
     const size_t begin = at_;
     char32_t code = 0;
     for (int i = 0; i < 4; ++i) {
-      const int digit = hex_digit(peek());
+      const int digit = regex_hex_digit(peek());
       if (digit < 0) fail("an escape needs 4 hexadecimal digits");
       code = code * 16 + static_cast<char32_t>(digit);
       ++at_;
@@ -342,8 +344,8 @@ class RegexParser {
 
   char32_t parse_low_surrogate() {
     char32_t code = 0;
-    for (int i = 0; i < 4 && hex_digit(peek()) >= 0; ++i)
-      code = code * 16 + static_cast<char32_t>(hex_digit(text_[at_++]));
+    for (int i = 0; i < 4 && regex_hex_digit(peek()) >= 0; ++i)
+      code = code * 16 + static_cast<char32_t>(regex_hex_digit(text_[at_++]));
     if (code < 0xDC00 || code > 0xDFFF) fail("half a surrogate pair is no character");
     return code;
   }

@@ -5,11 +5,7 @@
 #include "grammar/schema_compiler.h"
 
 namespace qwench {
-namespace {
-
-constexpr int kUnbounded = GrammarBuilder::kUnbounded;
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<SchemaCompiler::Property> SchemaCompiler::properties_of(const Json& schema, const Json& others,
                                                                     const std::string& path) {
@@ -69,7 +65,8 @@ GrammarBuilder::Expr SchemaCompiler::members_in_order(const std::vector<Property
   }
   if (first_required == count) {
     if (others) {
-      const int rest = most_others == kUnbounded ? kUnbounded : most_others - 1;
+      const int rest =
+          most_others == GrammarBuilder::kUnbounded ? GrammarBuilder::kUnbounded : most_others - 1;
       ways.push_back(
           builder_.sequence({*others, builder_.repeat(builder_.sequence({comma, *others}), 0, rest)}));
     }
@@ -96,7 +93,7 @@ GrammarBuilder::Expr SchemaCompiler::compile_object(const Json& schema, const st
   const int least = count(schema, "minProperties", path).value_or(0);
   const std::optional<int> most = count(schema, "maxProperties", path);
   bool open = !(others.is_boolean() && !others.get<bool>());
-  int most_others = kUnbounded;
+  int most_others = GrammarBuilder::kUnbounded;
   if (most) {
     if (*most < required || *most < least) return builder_.nothing();
     if (*most < static_cast<int>(properties.size()))
@@ -126,7 +123,7 @@ GrammarBuilder::Expr SchemaCompiler::compile_object(const Json& schema, const st
   }
   Expr members = members_in_order(properties, other, most_others);
   if (one_of_others) {
-    const int rest = most_others == kUnbounded ? kUnbounded : most_others - 1;
+    const int rest = most_others == GrammarBuilder::kUnbounded ? GrammarBuilder::kUnbounded : most_others - 1;
     members = builder_.sequence(
         {*other, builder_.repeat(builder_.sequence({json_.comma(), *other}), 0, rest), json_.space()});
   }
@@ -135,8 +132,8 @@ GrammarBuilder::Expr SchemaCompiler::compile_object(const Json& schema, const st
 
 GrammarBuilder::Expr SchemaCompiler::compile_array(const Json& schema, const std::string& path) {
   const int least = count(schema, "minItems", path).value_or(0);
-  const int most = count(schema, "maxItems", path).value_or(kUnbounded);
-  if (most != kUnbounded && most < least) return builder_.nothing();
+  const int most = count(schema, "maxItems", path).value_or(GrammarBuilder::kUnbounded);
+  if (most != GrammarBuilder::kUnbounded && most < least) return builder_.nothing();
   std::vector<Expr> prefix;
   if (schema.contains("prefixItems")) {
     const Json& list = schema["prefixItems"];
@@ -156,14 +153,16 @@ GrammarBuilder::Expr SchemaCompiler::compile_array(const Json& schema, const std
   const Expr item = builder_.rule(place, compile(rest, place));
 
   const Expr comma = json_.comma();
-  const int most_rest = most == kUnbounded ? kUnbounded : std::max(0, most - fixed);
+  const int most_rest =
+      most == GrammarBuilder::kUnbounded ? GrammarBuilder::kUnbounded : std::max(0, most - fixed);
   const auto after = [&](int before) {  // items behind so many, each with its comma
     const Expr one = builder_.sequence({comma, item});
     const int still = std::max(0, least - std::max(fixed, before));
-    if (most_rest == kUnbounded) return builder_.repeat(one, still, kUnbounded);
+    if (most_rest == GrammarBuilder::kUnbounded)
+      return builder_.repeat(one, still, GrammarBuilder::kUnbounded);
     return builder_.repeat(one, still, std::max(still, most_rest - std::max(0, before - fixed)));
   };
-  const int taken = most == kUnbounded ? fixed : std::min(fixed, most);
+  const int taken = most == GrammarBuilder::kUnbounded ? fixed : std::min(fixed, most);
   std::optional<Expr> items;
   if (taken > 0) {
     Expr behind = builder_.rule("items", after(fixed));

@@ -15,8 +15,6 @@ namespace {
 
 using Expr = GrammarBuilder::Expr;
 
-constexpr int kUnbounded = GrammarBuilder::kUnbounded;
-
 /// Any text in which `stop`, ASCII, does not occur: the automaton of Knuth, Morris and Pratt (1977), a rule
 /// for each state.
 Expr text_without(GrammarBuilder& builder, const std::string& stop) {
@@ -63,8 +61,8 @@ class ToolGrammar {
                                                  builder_.special("</tool_call>")}));
     Expr answer = call;
     if (parallel) {
-      answer = builder_.sequence(
-          {call, builder_.repeat(builder_.sequence({builder_.literal("\n"), call}), 0, kUnbounded)});
+      answer = builder_.sequence({call, builder_.repeat(builder_.sequence({builder_.literal("\n"), call}), 0,
+                                                        GrammarBuilder::kUnbounded)});
     }
     if (!required)
       answer = builder_.sequence({text_without(builder_, "<tool_call>"), builder_.optional(answer)});

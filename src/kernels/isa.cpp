@@ -60,7 +60,7 @@ void set_isa(std::string_view name) {
 }
 
 void set_isa_from_environment() {
-  if (const char* name = std::getenv("QWENCH_ISA"); name != nullptr && *name != '\0') set_isa(name);
+  if (const char* name = std::getenv("QWENCH_CPU"); name != nullptr && *name != '\0') set_isa(name);
 }
 
 }  // namespace qwench

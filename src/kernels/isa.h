@@ -17,7 +17,7 @@ std::string current_isa();
 /// (invalid_argument) that lists the available ones.
 void set_isa(std::string_view name);
 
-/// set_isa(the environment's QWENCH_ISA) where that is set.
+/// set_isa(the environment's QWENCH_CPU) where that is set.
 void set_isa_from_environment();
 
 }  // namespace qwench

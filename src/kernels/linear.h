@@ -21,7 +21,7 @@ struct LinearArgs {
   int64_t rows = 0;
   int64_t cols = 0;              // k; a multiple of the weight type's block size
   DType dtype = DType::f32;      // of w
-  const std::byte* w = nullptr;  // [n, cols], rows contiguous, any alignment
+  const std::byte* w = nullptr;  // [n, cols]: rows contiguous, or the panels (panels.h) of a quantized type
   const float* bias = nullptr;   // [n], may be null
   float* y = nullptr;            // [rows, n], not overlapping x
   int64_t y_stride = 0;          // floats

@@ -11,4 +11,12 @@ namespace qwench {
 /// each followed by acc = fma(min_w, sum of x, acc) for types with minima; the bias last.
 void linear_quantized(const LinearArgs& args, int64_t begin, int64_t end, float* scratch);
 
+/// Up to so many rows of x, weights are used as they are unpacked; for more it pays to keep them unpacked.
+inline constexpr int64_t kFewRows = 8;
+/// The most numbers of x, rows * cols, for which that is done: sums of them lie in scratch memory.
+inline constexpr int64_t kMostOfFewRows = kLinearScratch * 16;
+
+/// The same for at most kFewRows rows and kMostOfFewRows numbers of x.
+void linear_quantized_few(const LinearArgs& args, int64_t begin, int64_t end, float* scratch);
+
 }  // namespace qwench

@@ -1,10 +1,6 @@
-// Quantized blocks as whole numbers and scales, once per instruction set. An element is (quant + kOffset) *
-// scale, or that + min. For each type, Part gives the quants of 32 elements as bytes (signed where kSigned),
-// and Scales what they share: kScales scales in each part, one for all 32 or one for each 16. Layouts as in
+// The quants of GGUF's blocks as unsigned bytes, once per instruction set: for each type, Part gives those of
+// 32 elements. They share kScales scales: one for all 32 or one for each 16. Layouts as in
 // unpack_reference.cpp.
-//
-// Part reads from a source, so that it serves several widths: source.load(at) is 16 bytes from the block's
-// byte `at` on, source.ones(at) the 16 bits there as bytes of 0 or 1, for one column or for two side by side.
 
 #include "kernels/blocks-inl.h"
 
@@ -41,9 +37,6 @@ HWY_INLINE Bytes OrShifted(Bytes low, Bytes high) {
 HWY_INLINE Bytes Plus(Bytes b, int offset) {
   return EachByte([&](int i) { return b.v[i] + offset; });
 }
-HWY_INLINE Bytes LookUp16(const int8_t* table, Bytes b) {
-  return EachByte([&](int i) { return table[b.v[i]]; });
-}
 #else
 using Bytes = hn::Vec<hn::FixedTag<uint8_t, 16> >;
 // Bits [shift, shift + Bits) of each byte.
@@ -65,12 +58,6 @@ template <class V>
 HWY_INLINE V Plus(V b, int offset) {
   return hn::Add(b, hn::Set(hn::DFromV<V>(), static_cast<uint8_t>(offset)));
 }
-// table[b] of 16 entries.
-template <class V>
-HWY_INLINE V LookUp16(const int8_t* table, V b) {
-  const hn::Repartition<int8_t, hn::DFromV<V> > d;
-  return hn::BitCast(hn::DFromV<V>(), hn::TableLookupBytes(hn::LoadDup128(d, table), hn::BitCast(d, b)));
-}
 // `bits` holds 16 bits in each of its 16-bit lanes; 1 or 0 for each of them.
 template <class V>
 HWY_INLINE V OnesOfBits(V bits) {
@@ -84,231 +71,143 @@ HWY_INLINE V OnesOfBits(V bits) {
 }
 #endif
 
-// A block of one column.
-struct OneColumn {
-  const uint8_t* block;
+// The 16 bytes at p, and the 16 bits there as bytes of 0 or 1.
 #if HWY_TARGET == HWY_SCALAR
-  HWY_INLINE Bytes load(int64_t at) const {
-    return EachByte([&](int i) { return block[at + i]; });
-  }
-  HWY_INLINE Bytes ones(int64_t at) const {
-    return EachByte([&](int i) { return block[at + i / 8] >> i % 8 & 1; });
-  }
+HWY_INLINE Bytes LoadBytes16(const uint8_t* p) {
+  return EachByte([&](int i) { return p[i]; });
+}
+HWY_INLINE Bytes OnesAt(const uint8_t* p) {
+  return EachByte([&](int i) { return p[i / 8] >> i % 8 & 1; });
+}
 #else
-  HWY_INLINE Bytes load(int64_t at) const { return hn::LoadU(hn::FixedTag<uint8_t, 16>(), block + at); }
-  HWY_INLINE Bytes ones(int64_t at) const {
-    const hn::FixedTag<uint16_t, 8> d;
-    return OnesOfBits(
-        hn::BitCast(hn::FixedTag<uint8_t, 16>(), hn::Set(d, load_unaligned<uint16_t>(block + at))));
-  }
+HWY_INLINE Bytes LoadBytes16(const uint8_t* p) { return hn::LoadU(hn::FixedTag<uint8_t, 16>(), p); }
+HWY_INLINE Bytes OnesAt(const uint8_t* p) {
+  const hn::FixedTag<uint16_t, 8> d;
+  return OnesOfBits(hn::BitCast(hn::FixedTag<uint8_t, 16>(), hn::Set(d, load_unaligned<uint16_t>(p))));
+}
 #endif
-};
 
 // The quants of a part.
-template <class V>
 struct Quants {
-  V low;   // elements 0 to 15
-  V high;  // 16 to 31
+  Bytes low;   // elements 0 to 15
+  Bytes high;  // 16 to 31
 };
-template <class Source>
-using QuantsFrom = Quants<decltype(std::declval<Source>().load(0))>;
 
+// The quants are 128 more than the stored bytes.
 struct QuantsQ8_0 : BlockQ8_0 {
   static constexpr int kScales = 1;
   static constexpr bool kMins = false;
-  static constexpr int kOffset = 0;
-  static constexpr bool kSigned = true;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     (void)part;
-    return {from.load(2), from.load(18)};
-  }
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* /*mins*/, int64_t /*stride*/) {
-    *scales = HalfAt(b);
+    return {Plus(LoadBytes16(b + 2), 128), Plus(LoadBytes16(b + 18), 128)};
   }
 };
 
 struct QuantsQ4_0 : BlockQ4_0 {
   static constexpr int kScales = 1;
   static constexpr bool kMins = false;
-  static constexpr int kOffset = -8;
-  static constexpr bool kSigned = false;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     (void)part;
-    const auto both = from.load(2);
+    const auto both = LoadBytes16(b + 2);
     return {BitField<4>(both, 0), BitField<4>(both, 4)};
-  }
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* mins, int64_t stride) {
-    QuantsQ8_0::Scales(b, scales, mins, stride);
   }
 };
 
 struct QuantsQ4_1 : BlockQ4_1 {
   static constexpr int kScales = 1;
   static constexpr bool kMins = true;
-  static constexpr int kOffset = 0;
-  static constexpr bool kSigned = false;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     (void)part;
-    const auto both = from.load(4);
+    const auto both = LoadBytes16(b + 4);
     return {BitField<4>(both, 0), BitField<4>(both, 4)};
-  }
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* mins, int64_t /*stride*/) {
-    *scales = HalfAt(b);
-    *mins = HalfAt(b + 2);
   }
 };
 
 struct QuantsQ5_0 : BlockQ5_0 {
   static constexpr int kScales = 1;
   static constexpr bool kMins = false;
-  static constexpr int kOffset = -16;
-  static constexpr bool kSigned = false;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     (void)part;
-    const auto both = from.load(6);
-    return {OrShifted<4>(BitField<4>(both, 0), from.ones(2)),
-            OrShifted<4>(BitField<4>(both, 4), from.ones(4))};
-  }
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* mins, int64_t stride) {
-    QuantsQ8_0::Scales(b, scales, mins, stride);
+    const auto both = LoadBytes16(b + 6);
+    return {OrShifted<4>(BitField<4>(both, 0), OnesAt(b + 2)),
+            OrShifted<4>(BitField<4>(both, 4), OnesAt(b + 4))};
   }
 };
 
 struct QuantsQ5_1 : BlockQ5_1 {
   static constexpr int kScales = 1;
   static constexpr bool kMins = true;
-  static constexpr int kOffset = 0;
-  static constexpr bool kSigned = false;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     (void)part;
-    const auto both = from.load(8);
-    return {OrShifted<4>(BitField<4>(both, 0), from.ones(4)),
-            OrShifted<4>(BitField<4>(both, 4), from.ones(6))};
-  }
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* mins, int64_t stride) {
-    QuantsQ4_1::Scales(b, scales, mins, stride);
+    const auto both = LoadBytes16(b + 8);
+    return {OrShifted<4>(BitField<4>(both, 0), OnesAt(b + 4)),
+            OrShifted<4>(BitField<4>(both, 4), OnesAt(b + 6))};
   }
 };
 
+// The quants are indices of kIq4NlValues.
 struct QuantsIq4Nl : BlockIq4Nl {
   static constexpr int kScales = 1;
   static constexpr bool kMins = false;
-  static constexpr int kOffset = 0;
-  static constexpr bool kSigned = true;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
-    (void)part;
-    const auto both = from.load(2);
-    return {LookUp16(kIq4NlValues, BitField<4>(both, 0)), LookUp16(kIq4NlValues, BitField<4>(both, 4))};
-  }
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* mins, int64_t stride) {
-    QuantsQ8_0::Scales(b, scales, mins, stride);
-  }
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) { return QuantsQ4_0::Part(b, part); }
 };
-
-// to[i * stride] = from[i], negated where `Sign` is -1.
-template <int N, int Sign = 1>
-HWY_INLINE void Spread(const float* from, float* to, int64_t stride) {
-  for (int i = 0; i < N; ++i) to[i * stride] = Sign < 0 ? -from[i] : from[i];
-}
 
 struct QuantsQ2K : BlockQ2K {
   static constexpr int kScales = 2;
   static constexpr bool kMins = true;
-  static constexpr int kOffset = 0;
-  static constexpr bool kSigned = false;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     const int at = 16 + part / 4 * 32;
     const int shift = part % 4 * 2;
-    return {BitField<2>(from.load(at), shift), BitField<2>(from.load(at + 16), shift)};
-  }
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* mins, int64_t stride) {
-    const Header h(b);
-    Spread<16>(h.scale, scales, stride);
-    Spread<16, -1>(h.min, mins, stride);
+    return {BitField<2>(LoadBytes16(b + at), shift), BitField<2>(LoadBytes16(b + at + 16), shift)};
   }
 };
 
 struct QuantsQ3K : BlockQ3K {
   static constexpr int kScales = 2;
   static constexpr bool kMins = false;
-  static constexpr int kOffset = -4;
-  static constexpr bool kSigned = false;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     const int at = 32 + part / 4 * 32;
     const int shift = part % 4 * 2;
-    return {OrShifted<2>(BitField<2>(from.load(at), shift), BitField<1>(from.load(0), part)),
-            OrShifted<2>(BitField<2>(from.load(at + 16), shift), BitField<1>(from.load(16), part))};
-  }
-
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* /*mins*/, int64_t stride) {
-    const Header h(b);
-    Spread<16>(h.scale, scales, stride);
+    return {
+        OrShifted<2>(BitField<2>(LoadBytes16(b + at), shift), BitField<1>(LoadBytes16(b), part)),
+        OrShifted<2>(BitField<2>(LoadBytes16(b + at + 16), shift), BitField<1>(LoadBytes16(b + 16), part))};
   }
 };
 
 struct QuantsQ4K : BlockQ4K {
   static constexpr int kScales = 1;
   static constexpr bool kMins = true;
-  static constexpr int kOffset = 0;
-  static constexpr bool kSigned = false;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     const int at = 16 + part / 2 * 32;
     const int shift = part % 2 * 4;
-    return {BitField<4>(from.load(at), shift), BitField<4>(from.load(at + 16), shift)};
-  }
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* mins, int64_t stride) {
-    const Header h(b);
-    Spread<8>(h.scale, scales, stride);
-    Spread<8, -1>(h.min, mins, stride);
+    return {BitField<4>(LoadBytes16(b + at), shift), BitField<4>(LoadBytes16(b + at + 16), shift)};
   }
 };
 
 struct QuantsQ5K : BlockQ5K {
   static constexpr int kScales = 1;
   static constexpr bool kMins = true;
-  static constexpr int kOffset = 0;
-  static constexpr bool kSigned = false;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     const int at = 48 + part / 2 * 32;
     const int shift = part % 2 * 4;
-    return {OrShifted<4>(BitField<4>(from.load(at), shift), BitField<1>(from.load(16), part)),
-            OrShifted<4>(BitField<4>(from.load(at + 16), shift), BitField<1>(from.load(32), part))};
-  }
-
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* mins, int64_t stride) {
-    QuantsQ4K::Scales(b, scales, mins, stride);
+    return {
+        OrShifted<4>(BitField<4>(LoadBytes16(b + at), shift), BitField<1>(LoadBytes16(b + 16), part)),
+        OrShifted<4>(BitField<4>(LoadBytes16(b + at + 16), shift), BitField<1>(LoadBytes16(b + 32), part))};
   }
 };
 
 struct QuantsQ6K : BlockQ6K {
   static constexpr int kScales = 2;
   static constexpr bool kMins = false;
-  static constexpr int kOffset = -32;
-  static constexpr bool kSigned = false;
-  template <class Source>
-  static HWY_INLINE QuantsFrom<Source> Part(const Source& from, int part) {
+  static HWY_INLINE Quants Part(const uint8_t* b, int part) {
     const int low = part / 4 * 64 + part % 2 * 32;
     const int high = 128 + part / 4 * 32;
     const int low_shift = part % 4 / 2 * 4;
     const int high_shift = part % 4 * 2;
-    return {OrShifted<4>(BitField<4>(from.load(low), low_shift), BitField<2>(from.load(high), high_shift)),
-            OrShifted<4>(BitField<4>(from.load(low + 16), low_shift),
-                         BitField<2>(from.load(high + 16), high_shift))};
-  }
-
-  static HWY_INLINE void Scales(const uint8_t* b, float* scales, float* /*mins*/, int64_t stride) {
-    const Header h(b);
-    Spread<16>(h.scale, scales, stride);
+    return {OrShifted<4>(BitField<4>(LoadBytes16(b + low), low_shift),
+                         BitField<2>(LoadBytes16(b + high), high_shift)),
+            OrShifted<4>(BitField<4>(LoadBytes16(b + low + 16), low_shift),
+                         BitField<2>(LoadBytes16(b + high + 16), high_shift))};
   }
 };
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "kernels/quantized_products-inl.h"
+#include "kernels/quantized_panel-inl.h"
 
 #if defined(QWENCH_KERNELS_QUANTIZED_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef QWENCH_KERNELS_QUANTIZED_TILE_INL_H_
@@ -21,9 +21,11 @@ namespace HWY_NAMESPACE {
 
 // Accumulators of a tile: 12 of 16 registers, or 24 of 32 (NEON keeps each sum as two).
 using DP = DI;
-constexpr int kPanelVectors = 2;
 constexpr int kPanelLanes = static_cast<int>(kLanes);
+constexpr int kPanelVectors = HWY_TARGET == HWY_SCALAR ? 8 : 2;
 constexpr int kPanelCols = kPanelVectors * kPanelLanes;
+constexpr int kPanelsWide = kPanelCols / static_cast<int>(kPanelRows);
+static_assert(kPanelCols % kPanelRows == 0);
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 constexpr int kQuantRows = 12;
 #else
@@ -37,70 +39,39 @@ struct QuantPanel {
   float* mins;
 };
 
-// Writes parts [0, parts) of the rows w[kPanelCols]. `parts` is a whole number of the type's blocks.
-template <class Q>
-void FillPanel(const uint8_t* const* w, int parts, const QuantPanel& panel) {
-  constexpr int kPerBlock = static_cast<int>(Q::kSize) / 32;
-  for (int j = 0; j < kPanelCols; ++j) {
-    const uint8_t* block = w[j];
-    for (int p = 0; p < parts; p += kPerBlock, block += Q::kBytes) {
-      const int at = p * Q::kScales * kPanelCols + j;
-      Q::Scales(block, panel.scales + at, panel.mins + at, kPanelCols);
+// Writes parts [first, first + parts) of kPanelsWide panels, whole blocks.
+template <class P>
+HWY_NOINLINE void FillPanel(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
+                            const QuantPanel& panel) {
+  for (int w = 0; w < kPanelsWide; ++w) {
+    const int col = w * static_cast<int>(kPanelRows);
+    const uint8_t* quants = panels[w] + first * P::kPartBytes;
+    const uint8_t* scales = panels[w] + g.quants + first / P::kParts * P::kScaleBytes;
+    for (int part = 0; part < parts; part += P::kParts, scales += P::kScaleBytes) {
+      const int at = part * P::kScales * kPanelCols + col;
+      P::Scales::Get(scales, panel.scales + at, panel.mins + at, kPanelCols);
+    }
+    for (int part = 0; part < parts; ++part, quants += P::kPartBytes) {
+      FetchBehind<P>(quants);
+      ForPieces([&](int row) HWY_ATTR __attribute__((always_inline)) {
+        Pairs vectors[P::kBits];
+        Unroll<P::kBits>([&](auto v) HWY_ATTR __attribute__((always_inline)) {
+          vectors[v] = LoadPairs(quants + v * kVectorBytes + row * 4);
+        });
+        int16_t* to = panel.values + (part * 16 * kPanelCols + col + row) * 2;
+        Unroll<16>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
+          StorePairs(Moved(P::template Get<p>(vectors), P::kMove), to + p * kPanelCols * 2);
+        });
+      });
     }
   }
-#if HWY_TARGET == HWY_SCALAR
-  for (int j = 0; j < kPanelCols; ++j) {
-    for (int p = 0; p < parts; ++p) {
-      const auto q = Q::Part(OneColumn{w[j] + p / kPerBlock * Q::kBytes}, p % kPerBlock);
-      const Bytes low = Plus(q.low, Q::kOffset);
-      const Bytes high = Plus(q.high, Q::kOffset);
-      for (int i = 0; i < 16; ++i) {
-        int16_t* to = panel.values + ((p * 16 + i / 2) * kPanelCols + j) * 2 + i % 2;
-        to[0] = static_cast<int8_t>(low.v[i]);
-        to[16 * kPanelCols] = static_cast<int8_t>(high.v[i]);
-      }
-    }
-  }
-#else
-  // Four columns at a time: a pair of numbers is a 32-bit lane, and four by four of them are transposed.
-  const hn::FixedTag<int16_t, 8> d16;
-  const hn::FixedTag<int32_t, 4> d32;
-  const hn::FixedTag<int64_t, 2> d64;
-  const hn::FixedTag<int8_t, 16> d8;
-  const hn::Half<decltype(d8)> half;
-  for (int j = 0; j < kPanelCols; j += 4) {
-    for (int p = 0; p < parts; ++p) {
-      hn::Vec<decltype(d32)> pairs[4][4];  // [column][4 pairs of numbers]
-      for (int c = 0; c < 4; ++c) {
-        const auto q = Q::Part(OneColumn{w[j + c] + p / kPerBlock * Q::kBytes}, p % kPerBlock);
-        const auto low = hn::BitCast(d8, Plus(q.low, Q::kOffset));
-        const auto high = hn::BitCast(d8, Plus(q.high, Q::kOffset));
-        pairs[c][0] = hn::BitCast(d32, hn::PromoteTo(d16, hn::LowerHalf(half, low)));
-        pairs[c][1] = hn::BitCast(d32, hn::PromoteTo(d16, hn::UpperHalf(half, low)));
-        pairs[c][2] = hn::BitCast(d32, hn::PromoteTo(d16, hn::LowerHalf(half, high)));
-        pairs[c][3] = hn::BitCast(d32, hn::PromoteTo(d16, hn::UpperHalf(half, high)));
-      }
-      int32_t* out = reinterpret_cast<int32_t*>(panel.values) + p * 16 * kPanelCols + j;
-      for (int g = 0; g < 4; ++g, out += 4 * kPanelCols) {
-        const auto ab0 = hn::BitCast(d64, hn::InterleaveLower(d32, pairs[0][g], pairs[1][g]));
-        const auto ab1 = hn::BitCast(d64, hn::InterleaveUpper(d32, pairs[0][g], pairs[1][g]));
-        const auto cd0 = hn::BitCast(d64, hn::InterleaveLower(d32, pairs[2][g], pairs[3][g]));
-        const auto cd1 = hn::BitCast(d64, hn::InterleaveUpper(d32, pairs[2][g], pairs[3][g]));
-        hn::StoreU(hn::BitCast(d32, hn::InterleaveLower(d64, ab0, cd0)), d32, out);
-        hn::StoreU(hn::BitCast(d32, hn::InterleaveUpper(d64, ab0, cd0)), d32, out + kPanelCols);
-        hn::StoreU(hn::BitCast(d32, hn::InterleaveLower(d64, ab1, cd1)), d32, out + 2 * kPanelCols);
-        hn::StoreU(hn::BitCast(d32, hn::InterleaveUpper(d64, ab1, cd1)), d32, out + 3 * kPanelCols);
-      }
-    }
-  }
-#endif
 }
 
 // acc[i, column] += x[i] · w[column] over the panel's blocks, for MR rows of x that begin with row `first`
 // and block `block`.
 template <int MR, int kScales, bool kMins>
-void QuantTile(const QuantPanel& panel, int parts, const QuantizedRows& x, int64_t first, int64_t block,
-               float* acc) {
+HWY_NOINLINE void QuantTile(const QuantPanel& panel, int parts, const QuantizedRows& x, int64_t first,
+                            int64_t block, float* acc) {
   const DP d;
   const DF df;
   constexpr int kCount = MR * kPanelVectors;

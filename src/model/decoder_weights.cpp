@@ -28,8 +28,8 @@ class Loader {
   }
 
   /// Reading a tensor brings pages of its neighbours back.
-  void release_converted() const {
-    for (const TensorView* tensor : converted_) checkpoint_.release(*tensor);
+  void release_copied() const {
+    for (const TensorView* tensor : copied_) checkpoint_.release(*tensor);
   }
 
  private:
@@ -42,9 +42,9 @@ class Loader {
   std::unique_ptr<Weight> load(const TensorView* tensor) {
     if (tensor == nullptr) return nullptr;
     auto weight = backend_.load(*tensor, kept_type(*tensor, dtype_));
-    if (weight->dtype != tensor->dtype || !backend_.reads_files()) {
+    if (!weight->in_place) {
       checkpoint_.release(*tensor);  // never two copies in memory
-      converted_.push_back(tensor);
+      copied_.push_back(tensor);
     }
     bytes_done_ += tensor->bytes.size();
     if (progress_) {
@@ -59,7 +59,7 @@ class Loader {
   std::optional<DType> dtype_;
   const std::function<void(double)>& progress_;
   uint64_t bytes_done_ = 0;
-  std::vector<const TensorView*> converted_;
+  std::vector<const TensorView*> copied_;
 };
 
 }  // namespace
@@ -88,7 +88,7 @@ DecoderWeights DecoderWeights::load(const Checkpoint& checkpoint, Backend& backe
     w.down_proj = loader.projection(layer + "mlp.down_proj");
   }
   weights.norm = loader.vector("model.norm.weight");
-  loader.release_converted();
+  loader.release_copied();
   return weights;
 }
 

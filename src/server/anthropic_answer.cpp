@@ -11,7 +11,7 @@ std::string event(const Json& data) {
   return fmt::format("event: {}\ndata: {}\n\n", data["type"].get<std::string>(), to_line(data));
 }
 
-Json usage_of(int prompt_tokens, int cached_tokens, int completion_tokens) {
+Json anthropic_usage(int prompt_tokens, int cached_tokens, int completion_tokens) {
   return {{"input_tokens", prompt_tokens - cached_tokens},
           {"cache_creation_input_tokens", 0},
           {"cache_read_input_tokens", cached_tokens},
@@ -118,8 +118,9 @@ Json AnthropicAnswer::message(Json content, const Json& stop_reason, const Json&
 
 std::string AnthropicAnswer::first_events() {
   // What is cached is known only once the prompt runs: message_delta has it.
-  return event({{"type", "message_start"},
-                {"message", message(Json::array(), nullptr, nullptr, usage_of(prompt_tokens_, 0, 0))}}) +
+  return event(
+             {{"type", "message_start"},
+              {"message", message(Json::array(), nullptr, nullptr, anthropic_usage(prompt_tokens_, 0, 0))}}) +
          keep_alive();
 }
 
@@ -127,7 +128,8 @@ std::string AnthropicAnswer::last_events(const AnswerTotals& totals) {
   const Usage& usage = totals.usage;
   return event({{"type", "message_delta"},
                 {"delta", {{"stop_reason", stop_reason()}, {"stop_sequence", stop_sequence()}}},
-                {"usage", usage_of(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)}}) +
+                {"usage",
+                 anthropic_usage(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)}}) +
          event(Json{{"type", "message_stop"}});
 }
 
@@ -140,7 +142,7 @@ std::string AnthropicAnswer::keep_alive() const { return event(Json{{"type", "pi
 Json AnthropicAnswer::whole(const AnswerTotals& totals) {
   const Usage& usage = totals.usage;
   return message(content_, stop_reason(), stop_sequence(),
-                 usage_of(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens));
+                 anthropic_usage(usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens));
 }
 
 }  // namespace qwench::server

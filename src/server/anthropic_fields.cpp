@@ -1,6 +1,7 @@
 #include "server/anthropic_request.h"
 #include "server/field_schemas.h"
 #include "server/request_fields.h"
+#include "server/tool_fields.h"
 
 namespace qwench::server {
 
@@ -9,7 +10,6 @@ using namespace fields;
 namespace {
 
 constexpr int kMaxBlocks = 1024;
-constexpr int kMaxTools = 1024;
 
 Json cache_control_field() {
   return without_effect({"object", "null"},
@@ -50,7 +50,7 @@ Json content_block() {
       {"type"});
 }
 
-Json messages_field() {
+Json anthropic_messages_field() {
   const Json message = object_of(
       {{"role", {{"enum", {"user", "assistant"}}}},
        {"content", either({{{"type", "string"}},
@@ -62,7 +62,7 @@ Json messages_field() {
       "The conversation so far. Where the last message is the assistant's, the answer goes on with it.");
 }
 
-Json tools_field() {
+Json anthropic_tools_field() {
   return array_of(
       object_of(
           {{"name", {{"type", "string"}, {"minLength", 1}, {"maxLength", 128}}},
@@ -104,9 +104,9 @@ Json thinking_field() {
 
 Json prompt_fields() {
   return {{"model", model_field()},
-          {"messages", messages_field()},
+          {"messages", anthropic_messages_field()},
           {"system", text_or_blocks("What the model is told before all else.")},
-          {"tools", tools_field()},
+          {"tools", anthropic_tools_field()},
           {"tool_choice", tool_choice_field()},
           {"thinking", thinking_field()},
           {"cache_control", cache_control_field()}};

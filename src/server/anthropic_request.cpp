@@ -15,14 +15,14 @@ namespace qwench::server {
 namespace {
 
 /// A block's field that its type must have.
-const Json& required(const Json& block, const char* field, const std::string& where) {
+const Json& required_of(const Json& block, const char* field, const std::string& where) {
   const Json* value = given(block, field);
   if (value == nullptr) refuse_field(where + "." + field, "this field is missing");
   return *value;
 }
 
 /// Text, or blocks of it, which are joined by newlines.
-std::string text_of(const Json& content) {
+std::string text_of_blocks(const Json& content) {
   if (content.is_string()) return content.get<std::string>();
   std::string joined;
   for (const Json& block : content) {
@@ -34,18 +34,18 @@ std::string text_of(const Json& content) {
 
 Json tool_message(const Json& block, const std::string& where) {
   const Json* content = given(block, "content");
-  std::string text = content == nullptr ? "" : text_of(*content);
+  std::string text = content == nullptr ? "" : text_of_blocks(*content);
   const Json* failed = given(block, "is_error");
   if (failed != nullptr && failed->get<bool>()) text.insert(0, "Error: ");
-  return {{"role", "tool"}, {"tool_call_id", required(block, "tool_use_id", where)}, {"content", text}};
+  return {{"role", "tool"}, {"tool_call_id", required_of(block, "tool_use_id", where)}, {"content", text}};
 }
 
 Json tool_call(const Json& block, const std::string& where) {
-  return {
-      {"id", required(block, "id", where)},
-      {"type", "function"},
-      {"function",
-       {{"name", required(block, "name", where)}, {"arguments", to_line(required(block, "input", where))}}}};
+  return {{"id", required_of(block, "id", where)},
+          {"type", "function"},
+          {"function",
+           {{"name", required_of(block, "name", where)},
+            {"arguments", to_line(required_of(block, "input", where))}}}};
 }
 
 /// A message of one role; results of tools become messages of their own, before the text that follows them.
@@ -73,10 +73,10 @@ void add_message(const Json& message, const std::string& where, Json& messages) 
           at, fmt::format("a message of {} cannot have {}", assistant ? "the assistant" : "the user", type));
     if (type == "text") {
       if (spoke) text += '\n';
-      text += required(block, "text", at).get<std::string>();
+      text += required_of(block, "text", at).get<std::string>();
       spoke = true;
     } else if (type == "thinking") {
-      thinking += required(block, "thinking", at).get<std::string>();
+      thinking += required_of(block, "thinking", at).get<std::string>();
     } else if (type == "tool_use") {
       calls.push_back(tool_call(block, at));
     } else {
@@ -91,7 +91,7 @@ void add_message(const Json& message, const std::string& where, Json& messages) 
   messages.push_back(std::move(spoken));
 }
 
-void add_tools(const Json& body, Json& chat) {
+void add_anthropic_tools(const Json& body, Json& chat) {
   const Json* tools = given(body, "tools");
   if (tools != nullptr && !tools->empty()) {
     Json& list = chat["tools"] = Json::array();
@@ -107,7 +107,7 @@ void add_tools(const Json& body, Json& chat) {
   const std::string type = (*choice)["type"].get<std::string>();
   if (type == "tool") {
     chat["tool_choice"] = {{"type", "function"},
-                           {"function", {{"name", required(*choice, "name", "tool_choice")}}}};
+                           {"function", {{"name", required_of(*choice, "name", "tool_choice")}}}};
   } else {
     chat["tool_choice"] = type == "any" ? "required" : type;
   }
@@ -125,23 +125,23 @@ Json translated(const Json& body) {
   copy_field(body, "model", chat);
   Json& messages = chat["messages"];
   if (const Json* system = given(body, "system")) {
-    const std::string text = text_of(*system);
+    const std::string text = text_of_blocks(*system);
     if (!text.empty()) messages.push_back({{"role", "system"}, {"content", text}});
   }
   for (size_t i = 0; i < body["messages"].size(); ++i)
     add_message(body["messages"][i], fmt::format("messages[{}]", i), messages);
   if (messages.empty()) refuse_field("messages", "there is nothing in them");
   if (body["messages"].back()["role"] == "assistant") chat["continue_final_message"] = true;
-  add_tools(body, chat);
+  add_anthropic_tools(body, chat);
   chat["chat_template_kwargs"] = {{"enable_thinking", wants_thinking(body)}};
   return chat;
 }
 
-constexpr FieldName kNames[] = {{"max_completion_tokens", "max_tokens"},
-                                {"stop", "stop_sequences"},
-                                {".function.parameters", ".input_schema"},
-                                {".function.name", ".name"},
-                                {"parallel_tool_calls", "tool_choice"}};
+constexpr FieldName kAnthropicNames[] = {{"max_completion_tokens", "max_tokens"},
+                                         {"stop", "stop_sequences"},
+                                         {".function.parameters", ".input_schema"},
+                                         {".function.name", ".name"},
+                                         {"parallel_tool_calls", "tool_choice"}};
 
 }  // namespace
 
@@ -156,7 +156,7 @@ GenerationBody read_anthropic_body(const Json& body, const ServedModel&) {
   chat["max_completion_tokens"] = body["max_tokens"];
   copy_field(body, "stop_sequences", chat, "stop");
   for (const char* field : {"temperature", "top_p", "top_k", "stream"}) copy_field(body, field, chat);
-  GenerationBody read = read_translated_chat(chat, kNames);
+  GenerationBody read = read_translated_chat(chat, kAnthropicNames);
   read.id_prefix = "msg_";
   read.make_answer = [thinks = wants_thinking(body)](AnswerHead head,
                                                      const std::vector<PromptChoices>& prompts) {
@@ -167,7 +167,7 @@ GenerationBody read_anthropic_body(const Json& body, const ServedModel&) {
 
 GenerationBody read_anthropic_count_body(const Json& body, const ServedModel&) {
   check_schema(body, anthropic_count_fields(), "");
-  return read_translated_chat(translated(body), kNames);
+  return read_translated_chat(translated(body), kAnthropicNames);
 }
 
 }  // namespace qwench::server

@@ -12,7 +12,7 @@
 namespace qwench::server {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
 bool is_local(std::string_view origin) {
   for (const std::string_view scheme : {"http://", "https://"}) {
@@ -34,7 +34,7 @@ bool is_local(std::string_view origin) {
 
 ApiKeys::ApiKeys(const std::vector<std::string>& keys) {
   for (const std::string& key : keys) {
-    if (key.empty()) fail("--api-key: the key is empty");
+    if (key.empty()) refuse("--api-key: the key is empty");
     digests_.push_back(digest(key));
   }
 }
@@ -66,13 +66,13 @@ bool ApiKeys::allow(const Headers& headers) const {
 
 std::vector<std::string> read_key_file(const std::string& path) {
   std::ifstream file(path);
-  if (!file) fail(fmt::format("--api-key-file {}: cannot be read", path));
+  if (!file) refuse(fmt::format("--api-key-file {}: cannot be read", path));
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.pop_back();
     if (!line.empty() && line.front() != '#') keys.push_back(line);
   }
-  if (keys.empty()) fail(fmt::format("--api-key-file {}: holds no key; put one on each line", path));
+  if (keys.empty()) refuse(fmt::format("--api-key-file {}: holds no key; put one on each line", path));
   return keys;
 }
 
@@ -82,7 +82,7 @@ CorsPolicy::CorsPolicy(std::vector<std::string> origins) : origins_(std::move(or
       any_ = true;
     } else if (origin.find("://") == std::string::npos ||
                origin.find_first_of(" \r\n,") != std::string::npos) {
-      fail(fmt::format("--cors-origin {}: expected an origin such as https://example.org, or *", origin));
+      refuse(fmt::format("--cors-origin {}: expected an origin such as https://example.org, or *", origin));
     } else if (origin.ends_with('/')) {
       origin.pop_back();
     }

@@ -13,7 +13,7 @@ struct GenerationRoute {
   BodyReader read;
 };
 
-constexpr GenerationRoute kRoutes[] = {
+constexpr GenerationRoute kGenerationRoutes[] = {
     {"/v1/chat/completions", [](const Json& body, const ServedModel&) { return read_chat_body(body); }},
     {"/v1/completions", [](const Json& body, const ServedModel&) { return read_completion_body(body); }},
     {"/v1/embeddings", read_embeddings_body},
@@ -27,7 +27,7 @@ constexpr GenerationRoute kRoutes[] = {
 }  // namespace
 
 BodyReader generation_reader(std::string_view path) {
-  for (const GenerationRoute& route : kRoutes) {
+  for (const GenerationRoute& route : kGenerationRoutes) {
     if (route.path == path) return route.read;
   }
   return nullptr;

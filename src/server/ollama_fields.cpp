@@ -2,14 +2,13 @@
 #include "server/ollama_common.h"
 #include "server/ollama_request.h"
 #include "server/request_fields.h"
+#include "server/tool_fields.h"
 
 namespace qwench::server {
 
 using namespace fields;
 
 namespace {
-
-constexpr int kMaxTools = 1024;
 
 Json options_field() {
   Json p{
@@ -83,7 +82,7 @@ Json message() {
       {"role"});
 }
 
-Json tools_field() {
+Json ollama_tools_field() {
   const Json function = object_of({{"name", {{"type", "string"}, {"minLength", 1}, {"maxLength", 128}}},
                                    {"description", nullable("string", "What it does, for the model.")},
                                    {"parameters", nullable("object", "JSON Schema of its arguments.")},
@@ -99,7 +98,7 @@ const Json& ollama_chat_fields() {
   static const Json fields = [] {
     Json p = common_fields();
     p["messages"] = array_of(message(), kMaxMessages, "The conversation so far; none only loads the model.");
-    p["tools"] = tools_field();
+    p["tools"] = ollama_tools_field();
     return object_of(std::move(p), {});
   }();
   return fields;

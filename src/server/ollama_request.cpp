@@ -12,10 +12,10 @@
 namespace qwench::server {
 namespace {
 
-constexpr FieldName kNames[] = {{"max_completion_tokens", "options.num_predict"},
-                                {"max_tokens", "options.num_predict"},
-                                {"repetition_penalty", "options.repeat_penalty"},
-                                {"response_format", "format"}};
+constexpr FieldName kOllamaNames[] = {{"max_completion_tokens", "options.num_predict"},
+                                      {"max_tokens", "options.num_predict"},
+                                      {"repetition_penalty", "options.repeat_penalty"},
+                                      {"response_format", "format"}};
 
 bool is_given_text(const Json& body, const char* field) {
   const Json* value = given(body, field);
@@ -76,7 +76,7 @@ GenerationBody with_answer(GenerationBody read, bool chat) {
   return read;
 }
 
-Json read_message(const Json& message) {
+Json read_ollama_message(const Json& message) {
   Json read{{"role", message["role"]}, {"content", ""}};
   copy_field(message, "content", read);
   copy_field(message, "thinking", read, "reasoning_content");
@@ -120,13 +120,13 @@ GenerationBody read_ollama_chat_body(const Json& body, const ServedModel& model)
   if (messages == nullptr || messages->empty()) return loaded(body, true);
   Json chat{{"messages", Json::array()}};
   copy_field(body, "model", chat);
-  for (const Json& message : *messages) chat["messages"].push_back(read_message(message));
+  for (const Json& message : *messages) chat["messages"].push_back(read_ollama_message(message));
   if (const Json* tools = given(body, "tools"); tools != nullptr && !tools->empty()) {
     chat["tools"] = *tools;
     for (Json& tool : chat["tools"]) tool["type"] = "function";
   }
   add_options(body, model, chat);
-  return with_answer(read_translated_chat(chat, kNames), true);
+  return with_answer(read_translated_chat(chat, kOllamaNames), true);
 }
 
 GenerationBody read_ollama_generate_body(const Json& body, const ServedModel& model) {
@@ -143,7 +143,7 @@ GenerationBody read_ollama_generate_body(const Json& body, const ServedModel& mo
     chat["messages"].push_back({{"role", "system"}, {"content", body["system"]}});
   chat["messages"].push_back({{"role", "user"}, {"content", body["prompt"]}});
   add_options(body, model, chat);
-  return with_answer(read_translated_chat(chat, kNames), false);
+  return with_answer(read_translated_chat(chat, kOllamaNames), false);
 }
 
 std::string read_ollama_show_body(const Json& body) {

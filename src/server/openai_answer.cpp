@@ -17,7 +17,7 @@ Json begun_call(const std::string& name) {
   return {{"id", new_call_id()}, {"type", "function"}, {"function", {{"name", name}, {"arguments", ""}}}};
 }
 
-std::string event(const Json& data) { return "data: " + to_line(data) + "\n\n"; }
+std::string openai_event(const Json& data) { return "data: " + to_line(data) + "\n\n"; }
 
 Json timings_json(const AnswerTotals& totals) {
   const auto rate = [](int tokens, double seconds) { return seconds > 0 ? tokens / seconds : 0.0; };
@@ -94,7 +94,7 @@ std::string OpenAiAnswer::take(int index, const StreamDelta& delta) {
   if (delta.finish_reason) {
     Json chunk = finish_chunk(index, choice);
     if (unfinished_ > 0) {
-      events += event(chunk);
+      events += openai_event(chunk);
     } else {
       last_finish_ = std::move(chunk);
     }
@@ -143,7 +143,7 @@ std::string OpenAiAnswer::choice_events(int index, const ChoicePart& part, Json 
     }
     choice["logprobs"] = std::exchange(logprobs, nullptr);
     choice["finish_reason"] = nullptr;
-    events += event(chunk(Json::array({std::move(choice)})));
+    events += openai_event(chunk(Json::array({std::move(choice)})));
   };
   if (!part.reasoning.empty()) add("reasoning_content", part.reasoning);
   for (const ToolTextPart& piece : part.answer) {
@@ -183,24 +183,24 @@ std::string OpenAiAnswer::first_events() {
                 {"delta", {{"role", "assistant"}, {"content", ""}}},
                 {"logprobs", nullptr},
                 {"finish_reason", nullptr}};
-    events += event(chunk(Json::array({std::move(choice)})));
+    events += openai_event(chunk(Json::array({std::move(choice)})));
   }
   return events;
 }
 
 std::string OpenAiAnswer::last_events(const AnswerTotals& totals) {
   last_finish_["timings"] = timings_json(totals);
-  std::string events = event(last_finish_);
+  std::string events = openai_event(last_finish_);
   if (head_.include_usage) {
     Json last = chunk(Json::array());
     last["usage"] = usage_json(totals);
-    events += event(last);
+    events += openai_event(last);
   }
   return events + "data: [DONE]\n\n";
 }
 
 std::string OpenAiAnswer::error_events(const ApiError& error) const {
-  return event(error.to_json()) + "data: [DONE]\n\n";
+  return openai_event(error.to_json()) + "data: [DONE]\n\n";
 }
 
 Json OpenAiAnswer::usage_json(const AnswerTotals& totals) const {

@@ -127,80 +127,80 @@ Json operation(const Route& route) {
   return operation;
 }
 
-Json object_of(Json properties) {
+Json object_with(Json properties) {
   Json required = Json::array();
   for (const auto& [name, schema] : properties.items()) required.push_back(name);
   return {{"type", "object"}, {"properties", std::move(properties)}, {"required", std::move(required)}};
 }
 
 Json typed(const char* type) { return {{"type", type}}; }
-Json nullable(const char* type) { return {{"type", Json::array({type, "null"})}}; }
+Json null_or(const char* type) { return {{"type", Json::array({type, "null"})}}; }
 Json list_of(Json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
 
 Json answer_schema(bool chat) {
   const Json finish{{"enum", Json::array({"stop", "length"})}};
   Json choice =
-      object_of({{"index", typed("integer")}, {"logprobs", nullable("object")}, {"finish_reason", finish}});
+      object_with({{"index", typed("integer")}, {"logprobs", null_or("object")}, {"finish_reason", finish}});
   if (chat) {
-    choice["properties"]["message"] = object_of({{"role", {{"enum", Json::array({"assistant"})}}},
-                                                 {"content", nullable("string")},
-                                                 {"refusal", nullable("string")}});
+    choice["properties"]["message"] = object_with({{"role", {{"enum", Json::array({"assistant"})}}},
+                                                   {"content", null_or("string")},
+                                                   {"refusal", null_or("string")}});
     choice["properties"]["message"]["properties"]["reasoning_content"] = typed("string");
     choice["required"].push_back("message");
   } else {
     choice["properties"]["text"] = typed("string");
     choice["required"].push_back("text");
   }
-  return object_of({{"id", typed("string")},
-                    {"object", {{"enum", Json::array({chat ? "chat.completion" : "text_completion"})}}},
-                    {"created", typed("integer")},
-                    {"model", typed("string")},
-                    {"choices", list_of(std::move(choice))},
-                    {"usage", reference("Usage")},
-                    {"timings", typed("object")}});
+  return object_with({{"id", typed("string")},
+                      {"object", {{"enum", Json::array({chat ? "chat.completion" : "text_completion"})}}},
+                      {"created", typed("integer")},
+                      {"model", typed("string")},
+                      {"choices", list_of(std::move(choice))},
+                      {"usage", reference("Usage")},
+                      {"timings", typed("object")}});
 }
 
 /// What the other APIs answer.
 void add_other_apis(Json& all) {
   all["AnthropicError"] =
-      object_of({{"type", {{"enum", Json::array({"error"})}}},
-                 {"error", object_of({{"type", typed("string")}, {"message", typed("string")}})}});
-  all["OllamaError"] = object_of({{"error", typed("string")}});
-  all["Embeddings"] = object_of(
+      object_with({{"type", {{"enum", Json::array({"error"})}}},
+                   {"error", object_with({{"type", typed("string")}, {"message", typed("string")}})}});
+  all["OllamaError"] = object_with({{"error", typed("string")}});
+  all["Embeddings"] = object_with(
       {{"object", {{"enum", Json::array({"list"})}}},
-       {"data", list_of(object_of({{"object", typed("string")},
-                                   {"index", typed("integer")},
-                                   {"embedding", {{"type", {"array", "string"}}}}}))},
+       {"data", list_of(object_with({{"object", typed("string")},
+                                     {"index", typed("integer")},
+                                     {"embedding", {{"type", {"array", "string"}}}}}))},
        {"model", typed("string")},
-       {"usage", object_of({{"prompt_tokens", typed("integer")}, {"total_tokens", typed("integer")}})}});
-  all["Response"] = object_of({{"id", typed("string")},
-                               {"object", {{"enum", Json::array({"response"})}}},
-                               {"created_at", typed("integer")},
-                               {"status", {{"enum", Json::array({"completed", "incomplete"})}}},
-                               {"model", typed("string")},
-                               {"output", list_of(typed("object"))},
-                               {"usage", typed("object")}});
-  all["AnthropicMessage"] = object_of(
+       {"usage", object_with({{"prompt_tokens", typed("integer")}, {"total_tokens", typed("integer")}})}});
+  all["Response"] = object_with({{"id", typed("string")},
+                                 {"object", {{"enum", Json::array({"response"})}}},
+                                 {"created_at", typed("integer")},
+                                 {"status", {{"enum", Json::array({"completed", "incomplete"})}}},
+                                 {"model", typed("string")},
+                                 {"output", list_of(typed("object"))},
+                                 {"usage", typed("object")}});
+  all["AnthropicMessage"] = object_with(
       {{"id", typed("string")},
        {"type", {{"enum", Json::array({"message"})}}},
        {"role", {{"enum", Json::array({"assistant"})}}},
        {"model", typed("string")},
        {"content", list_of(typed("object"))},
        {"stop_reason", {{"enum", Json::array({"end_turn", "max_tokens", "stop_sequence", "tool_use"})}}},
-       {"stop_sequence", nullable("string")},
+       {"stop_sequence", null_or("string")},
        {"usage", typed("object")}});
-  all["AnthropicCount"] = object_of({{"input_tokens", typed("integer")}});
+  all["AnthropicCount"] = object_with({{"input_tokens", typed("integer")}});
   const Json line{{"model", typed("string")},
                   {"created_at", typed("string")},
                   {"done", typed("boolean")},
                   {"done_reason", {{"enum", Json::array({"stop", "length", "load"})}}}};
-  all["OllamaChat"] = object_of(line);
+  all["OllamaChat"] = object_with(line);
   all["OllamaChat"]["properties"]["message"] = typed("object");
-  all["OllamaGenerate"] = object_of(line);
+  all["OllamaGenerate"] = object_with(line);
   all["OllamaGenerate"]["properties"]["response"] = typed("string");
-  all["OllamaEmbed"] = object_of({{"model", typed("string")},
-                                  {"embeddings", list_of(list_of(typed("number")))},
-                                  {"prompt_eval_count", typed("integer")}});
+  all["OllamaEmbed"] = object_with({{"model", typed("string")},
+                                    {"embeddings", list_of(list_of(typed("number")))},
+                                    {"prompt_eval_count", typed("integer")}});
 }
 
 Json schemas() {
@@ -214,24 +214,24 @@ Json schemas() {
       {"ApplyTemplateRequest", apply_template_fields()}};
   all["ChatCompletion"] = answer_schema(true);
   all["Completion"] = answer_schema(false);
-  all["Usage"] = object_of({{"prompt_tokens", typed("integer")},
-                            {"completion_tokens", typed("integer")},
-                            {"total_tokens", typed("integer")},
-                            {"prompt_tokens_details", object_of({{"cached_tokens", typed("integer")}})}});
-  all["Tokens"] = object_of({{"count", typed("integer")},
-                             {"max_model_len", typed("integer")},
-                             {"tokens", list_of(typed("integer"))}});
-  all["Prompt"] = object_of({{"prompt", typed("string")}});
-  all["Model"] = object_of({{"id", typed("string")},
-                            {"object", typed("string")},
-                            {"created", typed("integer")},
-                            {"owned_by", typed("string")}});
-  all["ModelList"] = object_of({{"object", typed("string")}, {"data", list_of(reference("Model"))}});
-  all["Health"] = object_of({{"status", {{"enum", Json::array({"ok", "loading", "draining"})}}}});
-  all["Error"] = object_of({{"error", object_of({{"message", typed("string")},
-                                                 {"type", typed("string")},
-                                                 {"param", nullable("string")},
-                                                 {"code", nullable("string")}})}});
+  all["Usage"] = object_with({{"prompt_tokens", typed("integer")},
+                              {"completion_tokens", typed("integer")},
+                              {"total_tokens", typed("integer")},
+                              {"prompt_tokens_details", object_with({{"cached_tokens", typed("integer")}})}});
+  all["Tokens"] = object_with({{"count", typed("integer")},
+                               {"max_model_len", typed("integer")},
+                               {"tokens", list_of(typed("integer"))}});
+  all["Prompt"] = object_with({{"prompt", typed("string")}});
+  all["Model"] = object_with({{"id", typed("string")},
+                              {"object", typed("string")},
+                              {"created", typed("integer")},
+                              {"owned_by", typed("string")}});
+  all["ModelList"] = object_with({{"object", typed("string")}, {"data", list_of(reference("Model"))}});
+  all["Health"] = object_with({{"status", {{"enum", Json::array({"ok", "loading", "draining"})}}}});
+  all["Error"] = object_with({{"error", object_with({{"message", typed("string")},
+                                                     {"type", typed("string")},
+                                                     {"param", null_or("string")},
+                                                     {"code", null_or("string")}})}});
   add_other_apis(all);
   return all;
 }

@@ -23,7 +23,7 @@ bool flag(const Json& body, const char* name, bool fallback) {
 }
 
 /// A whole number that the schema has bounded; 2.0 is whole too.
-std::optional<int> whole(const Json& body, const char* name) {
+std::optional<int> whole_of(const Json& body, const char* name) {
   const Json* value = given(body, name);
   if (value == nullptr) return std::nullopt;
   return value->is_number_float() ? static_cast<int>(value->get<double>()) : value->get<int>();
@@ -65,8 +65,8 @@ void read_settings(const Json& body, Request& settings) {
     }
   }
   settings.sampling.seed = read_seed(body);
-  settings.stop.min_tokens = whole(body, "min_tokens").value_or(0);
-  settings.n = whole(body, "n").value_or(1);
+  settings.stop.min_tokens = whole_of(body, "min_tokens").value_or(0);
+  settings.n = whole_of(body, "n").value_or(1);
   settings.include_stop = flag(body, "include_stop_str_in_output", false);
   settings.skip_special_tokens = flag(body, "skip_special_tokens", true);
 }
@@ -144,13 +144,13 @@ GenerationBody read_chat_body(const Json& body) {
         "what constrains the text (response_format, guided_..., grammar) leaves no room for calls; leave "
         "one of the two out, or set tool_choice to none");
   }
-  const std::optional<int> most = whole(body, "max_completion_tokens");
-  const std::optional<int> most_by_old_name = whole(body, "max_tokens");
+  const std::optional<int> most = whole_of(body, "max_completion_tokens");
+  const std::optional<int> most_by_old_name = whole_of(body, "max_tokens");
   if (most && most_by_old_name && *most != *most_by_old_name)
     refuse_field("max_tokens", fmt::format("found {}, but max_completion_tokens, its newer name, is {}",
                                            *most_by_old_name, *most));
   read.settings.stop.max_tokens = most.value_or(most_by_old_name.value_or(-1));
-  const std::optional<int> top = whole(body, "top_logprobs");
+  const std::optional<int> top = whole_of(body, "top_logprobs");
   if (flag(body, "logprobs", false)) {
     read.settings.logprobs = top.value_or(0);
   } else if (top && *top > 0) {
@@ -166,11 +166,11 @@ GenerationBody read_completion_body(const Json& body) {
   read.id_prefix = "cmpl-";
   read.make_answer = make_openai_answer;
   read.prompts = read_prompts(body["prompt"]);
-  read.settings.stop.max_tokens = whole(body, "max_tokens").value_or(kDefaultCompletionTokens);
+  read.settings.stop.max_tokens = whole_of(body, "max_tokens").value_or(kDefaultCompletionTokens);
   read.echo = flag(body, "echo", false);
-  read.settings.logprobs = whole(body, "logprobs");
+  read.settings.logprobs = whole_of(body, "logprobs");
   if (read.echo) read.settings.prompt_logprobs = read.settings.logprobs;
-  const std::optional<int> best_of = whole(body, "best_of");
+  const std::optional<int> best_of = whole_of(body, "best_of");
   if (best_of && *best_of != read.settings.n)
     refuse_field("best_of",
                  fmt::format("found {}, but n is {}: choosing among more than are returned is not supported",

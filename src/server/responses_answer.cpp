@@ -29,7 +29,7 @@ Json part_of(Kind kind, const std::string& text) {
   return kind == Kind::reasoning ? Json{{"type", "reasoning_text"}, {"text", text}} : text_part(text);
 }
 
-Json usage_of(const AnswerTotals& totals, int reasoning_tokens) {
+Json responses_usage(const AnswerTotals& totals, int reasoning_tokens) {
   const Usage& usage = totals.usage;
   return {{"input_tokens", usage.prompt_tokens},
           {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
@@ -183,7 +183,7 @@ std::string ResponsesAnswer::first_events() {
 
 Json ResponsesAnswer::whole(const AnswerTotals& totals) {
   const bool cut = pieces_.finish_reason() == FinishReason::length;
-  return response(cut ? "incomplete" : "completed", usage_of(totals, pieces_.reasoning_tokens()));
+  return response(cut ? "incomplete" : "completed", responses_usage(totals, pieces_.reasoning_tokens()));
 }
 
 std::string ResponsesAnswer::last_events(const AnswerTotals& totals) {

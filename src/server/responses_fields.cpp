@@ -1,6 +1,7 @@
 #include "server/field_schemas.h"
 #include "server/request_fields.h"
 #include "server/responses_request.h"
+#include "server/tool_fields.h"
 
 namespace qwench::server {
 
@@ -9,7 +10,6 @@ using namespace fields;
 namespace {
 
 constexpr int kMaxParts = 1024;
-constexpr int kMaxTools = 1024;
 
 Json parts(std::initializer_list<const char*> types, const char* description) {
   const Json part = object_of({{"type", {{"enum", Json(types)}}},
@@ -46,7 +46,7 @@ Json input_item() {
       {});
 }
 
-Json tools_field() {
+Json response_tools_field() {
   return array_of(
       object_of({{"type", described({{"enum", {"function"}}}, "OpenAI's own tools are not supported.")},
                  {"name", {{"type", "string"}, {"minLength", 1}, {"maxLength", 128}}},
@@ -77,7 +77,7 @@ Json make_responses_fields() {
                     described({{"enum", {false, nullptr}}}, "Obfuscation of streams is not supported.")}}},
                  {"additionalProperties", false}},
                 "Only with stream.");
-  p["tools"] = tools_field();
+  p["tools"] = response_tools_field();
   p["tool_choice"] = either(
       {{{"enum", {"none", "auto", "required", nullptr}}},
        object_of({{"type", {{"enum", {"function"}}}}, {"name", {{"type", "string"}}}}, {"type", "name"})},

@@ -14,21 +14,21 @@
 namespace qwench::server {
 namespace {
 
-const Json& required(const Json& item, const char* field, const std::string& where) {
+const Json& required_field(const Json& item, const char* field, const std::string& where) {
   const Json* value = given(item, field);
   if (value == nullptr) refuse_field(where + "." + field, "this field is missing");
   return *value;
 }
 
 /// Text, or parts of it, which are joined by newlines.
-std::string text_of(const Json& content, const std::string& where) {
+std::string text_of_parts(const Json& content, const std::string& where) {
   if (content.is_string()) return content.get<std::string>();
   std::string joined;
   for (size_t i = 0; i < content.size(); ++i) {
     const Json& part = content[i];
     if (i > 0) joined += '\n';
     const char* field = part["type"] == "refusal" ? "refusal" : "text";
-    joined += required(part, field, fmt::format("{}[{}]", where, i)).get<std::string>();
+    joined += required_field(part, field, fmt::format("{}[{}]", where, i)).get<std::string>();
   }
   return joined;
 }
@@ -49,31 +49,32 @@ class MessageList {
       if (source == nullptr || source->empty()) return;
       // Reasoning begins an answer of its own where the one before has said or called something.
       if (open_ && (said_ || called_)) open_ = false;
-      std::string text = text_of(*source, where + (source == content ? ".content" : ".summary"));
+      std::string text = text_of_parts(*source, where + (source == content ? ".content" : ".summary"));
       Json& message = assistant();
       if (message.contains("reasoning_content"))
         text = message["reasoning_content"].get<std::string>() + "\n" + text;
       message["reasoning_content"] = text;
     } else if (kind == "function_call") {
       Json& message = assistant();
-      message["tool_calls"].push_back(
-          {{"id", required(item, "call_id", where)},
-           {"type", "function"},
-           {"function",
-            {{"name", required(item, "name", where)}, {"arguments", required(item, "arguments", where)}}}});
+      message["tool_calls"].push_back({{"id", required_field(item, "call_id", where)},
+                                       {"type", "function"},
+                                       {"function",
+                                        {{"name", required_field(item, "name", where)},
+                                         {"arguments", required_field(item, "arguments", where)}}}});
       called_ = true;
     } else {
       open_ = false;
-      messages_.push_back({{"role", "tool"},
-                           {"tool_call_id", required(item, "call_id", where)},
-                           {"content", text_of(required(item, "output", where), where + ".output")}});
+      messages_.push_back(
+          {{"role", "tool"},
+           {"tool_call_id", required_field(item, "call_id", where)},
+           {"content", text_of_parts(required_field(item, "output", where), where + ".output")}});
     }
   }
 
  private:
   void add_message(const Json& item, const std::string& where) {
-    const std::string role = required(item, "role", where).get<std::string>();
-    const std::string text = text_of(required(item, "content", where), where + ".content");
+    const std::string role = required_field(item, "role", where).get<std::string>();
+    const std::string text = text_of_parts(required_field(item, "content", where), where + ".content");
     if (role == "assistant") {
       if (open_ && (said_ || called_)) open_ = false;
       assistant()["content"] = text;
@@ -96,7 +97,7 @@ class MessageList {
   bool called_ = false;
 };
 
-void add_tools(const Json& body, Json& chat) {
+void add_response_tools(const Json& body, Json& chat) {
   const Json* tools = given(body, "tools");
   if (tools != nullptr && !tools->empty()) {
     Json& list = chat["tools"] = Json::array();
@@ -127,7 +128,7 @@ void add_format(const Json& body, Json& chat) {
   for (const char* field : {"name", "description", "schema", "strict"}) copy_field(*format, field, schema);
 }
 
-constexpr FieldName kNames[] = {
+constexpr FieldName kResponsesNames[] = {
     {"max_completion_tokens", "max_output_tokens"}, {".function.", "."}, {"response_format", "text.format"}};
 
 }  // namespace
@@ -146,14 +147,14 @@ GenerationBody read_responses_body(const Json& body, const ServedModel&) {
     for (size_t i = 0; i < input.size(); ++i) list.add(input[i], fmt::format("input[{}]", i));
   }
   if (chat["messages"].empty()) refuse_field("input", "there is nothing in it");
-  add_tools(body, chat);
+  add_response_tools(body, chat);
   add_format(body, chat);
   copy_field(body, "max_output_tokens", chat, "max_completion_tokens");
   for (const char* field : {"temperature", "top_p", "stream"}) copy_field(body, field, chat);
   const Json* reasoning = given(body, "reasoning");
   if (const Json* effort = reasoning == nullptr ? nullptr : given(*reasoning, "effort"))
     chat["chat_template_kwargs"] = {{"enable_thinking", *effort != "none" && *effort != "minimal"}};
-  GenerationBody read = read_translated_chat(chat, kNames);
+  GenerationBody read = read_translated_chat(chat, kResponsesNames);
   read.id_prefix = "resp_";
   read.make_answer = [echo = echoed_fields(body)](AnswerHead head,
                                                   const std::vector<PromptChoices>& prompts) {

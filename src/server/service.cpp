@@ -154,7 +154,8 @@ std::optional<HttpResponse> Service::refuse_head(const HttpRequest& head) const 
     const std::string* encoding = find_header(head.headers, "content-encoding");
     if (encoding != nullptr && !equal_ignoring_case(*encoding, "identity"))
       return ApiError(415, "a compressed body is not supported; send it as it is").to_response(shape);
-    // Ollama's own server takes any type, as `curl -d` sends; a foreign web page, which has an origin, may not.
+    // Ollama's own server takes any type, as `curl -d` sends; a foreign web page, which has an origin, may
+    // not.
     const bool any_type = shape == ErrorShape::ollama && find_header(head.headers, "origin") == nullptr;
     if (!any_type && !is_json(head.headers))
       return ApiError(415, "the body's type is not JSON; send the header Content-Type: application/json")

@@ -11,7 +11,7 @@
 namespace qwench {
 namespace {
 
-constexpr int kDeepest = 8;  // alternatives and references followed
+constexpr int kDeepestSchema = 8;  // alternatives and references followed
 
 const Json* member(const Json& schema, const char* name) {
   const auto found = schema.find(name);
@@ -32,7 +32,7 @@ const Json* resolved(const Json& root, const Json& reference) {
 }
 
 void collect_types(const Json& root, const Json& schema, int depth, std::set<std::string>& types) {
-  if (!schema.is_object() || depth > kDeepest) return;
+  if (!schema.is_object() || depth > kDeepestSchema) return;
   if (const Json* type = member(schema, "type")) {
     if (type->is_string()) types.insert(ascii_lower(type->get<std::string>()));
     if (!type->is_array()) return;

@@ -64,7 +64,6 @@ class TracingBackend final : public Backend {
   void argmax(const Matrix& x, int valid_cols, std::span<TokenId> ids) override;
   void read_row(const Matrix& x, int row, std::span<float> out) override { inner_->read_row(x, row, out); }
   void copy_block(KvCache& cache, int from, int to) override { inner_->copy_block(cache, from, to); }
-  bool reads_files() const override { return inner_->reads_files(); }
   void measure(bool on) override { inner_->measure(on); }
   std::span<const OperationTime> measured() override { return inner_->measured(); }
   std::span<const CopyTime> measured_copies() override { return inner_->measured_copies(); }

@@ -168,7 +168,7 @@ class Answers(ServeTestCase):
         self.assertEqual((status, body), (200, b""))
 
     def test_what_is_wrong_is_a_400_that_names_it(self):
-        for fields, param in (({"temperature": 3}, "temperature"), ({"tools": [{}]}, "tools"), ({"mystery": 1}, "mystery"),
+        for fields, param in (({"temperature": 3}, "temperature"), ({"tools": [{}]}, "tools[0].type"), ({"mystery": 1}, "mystery"),
                               ({"messages": [{"role": "user"}]}, "messages[0].content"), ({"n": 1000}, "n"),
                               ({"response_format": {"type": "xml"}}, "response_format.type"),
                               ({"stop_token_ids": [-1]}, "stop_token_ids[0]")):

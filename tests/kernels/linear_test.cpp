@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "isas.h"
+#include "kernels/panels.h"
 #include "quantized.h"
 
 namespace qwench {
@@ -41,7 +42,8 @@ struct Problem {
     args.rows = rows;
     args.cols = cols;
     args.dtype = dtype;
-    args.w = w.data();
+    const std::vector<std::byte> weights = kept();
+    args.w = weights.data();
     args.bias = bias.empty() ? nullptr : bias.data();
     args.y = y.data();
     args.y_stride = outs;
@@ -51,6 +53,15 @@ struct Problem {
     return y;
   }
   std::vector<float> run() { return run(0, outs); }
+
+  // The weights as `linear` wants them.
+  std::vector<std::byte> kept() const {
+    if (!is_quantized(dtype)) return w;
+    std::vector<std::byte> panels(
+        panel_bytes(dtype, static_cast<uint64_t>(outs), static_cast<uint64_t>(cols)));
+    pack_panels(dtype, w.data(), outs, cols, 0, outs, panels.data());
+    return panels;
+  }
 
   // The activations that are multiplied: as given, or as quantized where the weights are.
   std::vector<float> multiplied() const {
@@ -214,8 +225,9 @@ TEST(Linear, ReadsUnalignedWeightsAndNothingBehindThem) {
     for (const int64_t rows : {1, 4, 6}) {
       Problem problem(dtype, rows, cols, 5, false);
       const std::vector<float> expected = problem.run();
-      problem.w.insert(problem.w.begin(), std::byte{0});
-      problem.w.shrink_to_fit();
+      std::vector<std::byte> weights = problem.kept();
+      weights.insert(weights.begin(), std::byte{0});
+      weights.shrink_to_fit();
       LinearArgs args;
       std::vector<float> y(expected.size());
       args.x = problem.x.data();
@@ -223,7 +235,7 @@ TEST(Linear, ReadsUnalignedWeightsAndNothingBehindThem) {
       args.rows = rows;
       args.cols = cols;
       args.dtype = dtype;
-      args.w = problem.w.data() + 1;
+      args.w = weights.data() + 1;
       args.y = y.data();
       args.y_stride = problem.outs;
       const test::Quantized q(problem.x, rows, cols, problem.stride);

@@ -15,7 +15,6 @@
 #include "kernels/quantized_rows.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
-#include "kernels/unpack.h"
 
 namespace qwench {
 namespace {
@@ -53,7 +52,7 @@ class CpuBackend final : public Backend {
   }
 
   std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override {
-    return std::make_unique<CpuWeight>(tensor, dtype, pool_);
+    return std::make_unique<CpuWeight>(tensor, dtype, pool_, weights_);
   }
 
   std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
@@ -66,11 +65,8 @@ class CpuBackend final : public Backend {
   void begin(const Batch& batch) override { batch_ = &batch; }
 
   void embed(const Weight& table, Matrix& out) override {
-    const auto row_bytes = static_cast<int64_t>(bytes_of(table.dtype, static_cast<uint64_t>(table.cols)));
-    for_rows(out, [&](int r) {
-      unpack(table.dtype, cpu(table).data() + batch_->tokens[static_cast<size_t>(r)] * row_bytes, 0,
-             table.cols, cpu(out).row(r));
-    });
+    for_rows(out,
+             [&](int r) { cpu(table).read_row(batch_->tokens[static_cast<size_t>(r)], cpu(out).row(r)); });
   }
 
   void rms_norm(const Matrix& x, const Weight& weight, float eps, Matrix& out) override {
@@ -130,6 +126,7 @@ class CpuBackend final : public Backend {
   QuantizedRows quantize(const Matrix& x);
 
   ThreadPool& pool_;
+  CpuArena weights_;
   const Batch* batch_ = nullptr;
   CpuMemory quantized_;  // one matrix at a time; resident only as far as quantized weights are used
   std::vector<CpuMemory> linear_scratch_;  // [threads]

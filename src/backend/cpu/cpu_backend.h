@@ -7,7 +7,7 @@
 
 namespace qwench {
 
-/// The CPU with the best instruction set it has, or the one that the environment's QWENCH_ISA names
+/// The CPU with the best instruction set it has, or the one that the environment's QWENCH_CPU names
 /// (kernels/isa.h). Activations and sums are f32; docs/numerics.md has the order of the sums. `pool` must
 /// outlive the backend. Throws Error (invalid_argument) for an instruction set that is not there,
 /// out_of_memory.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -13,6 +14,9 @@ namespace qwench {
 namespace {
 
 constexpr size_t kHugePage = size_t{2} << 20;
+// Of address space: only what is written to becomes resident. At the end of a chunk a part of a huge page is
+// lost.
+constexpr uint64_t kChunk = uint64_t{128} << 20;
 
 }  // namespace
 
@@ -48,6 +52,17 @@ CpuMemory::~CpuMemory() { release(); }
 
 void CpuMemory::release() noexcept {
   if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+std::byte* CpuArena::take(uint64_t bytes, const std::string& purpose) {
+  if (chunks_.empty() || bytes > chunks_.back().size() - used_) {
+    chunks_.emplace_back(std::max(bytes, kChunk - kHugePage) + kHugePage, purpose);
+    const auto address = reinterpret_cast<uintptr_t>(chunks_.back().data());
+    used_ = (kHugePage - address % kHugePage) % kHugePage;
+  }
+  std::byte* const piece = chunks_.back().data() + used_;
+  used_ = std::min<uint64_t>((used_ + bytes + 63) / 64 * 64, chunks_.back().size());
+  return piece;
 }
 
 uint64_t checked_product(uint64_t a, uint64_t b, const std::string& purpose) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace qwench {
 
@@ -33,6 +34,19 @@ class CpuMemory {
 
   std::byte* data_ = nullptr;
   size_t size_ = 0;
+};
+
+/// Memory that is taken piece by piece and given back as a whole, in huge pages as far as the system has
+/// them: many matrices of a few MB would otherwise lie mostly in small pages, each of which costs a fault and
+/// a TLB entry.
+class CpuArena {
+ public:
+  /// Zeroed bytes, aligned to 64. Throws Error (out_of_memory) that says what the memory is for.
+  std::byte* take(uint64_t bytes, const std::string& purpose);
+
+ private:
+  std::vector<CpuMemory> chunks_;
+  uint64_t used_ = 0;  // of the last chunk
 };
 
 /// a * b; throws Error (out_of_memory) that says what the memory is for where the product exceeds 2^62.

@@ -19,24 +19,31 @@ class CpuMatrix final : public Matrix {
   CpuMemory memory_;
 };
 
-/// Row-major, as in the file: in the mapped bytes themselves, or in a converted copy. Vectors ([1, n]: norms
-/// and biases) are always kept as f32.
+/// Plain types are kept row-major, as in the file: in the mapped bytes themselves, or in a converted copy;
+/// quantized ones always in panels (kernels/panels.h). Vectors ([1, n]: norms and biases) are always f32.
 class CpuWeight final : public Weight {
  public:
   /// Throws Error: malformed where the tensor's bytes do not fit its shape, unsupported where `dtype` is a
   /// quantized type that is neither the tensor's own nor one that can_quantize, out_of_memory.
-  CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool);
+  /// Copies lie in `arena`, which must outlive the weight.
+  CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool, CpuArena& arena);
 
   const std::byte* data() const { return data_; }
+  /// Of a matrix: out[cols], exact.
+  void read_row(int64_t row, float* out) const;
   /// Of a vector.
-  const float* floats() const { return reinterpret_cast<const float*>(copy_.data()); }
+  const float* floats() const { return reinterpret_cast<const float*>(copy_); }
 
  private:
-  void convert(const TensorView& tensor, ThreadPool& pool);
+  void convert(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
+  void pack_into_panels(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
 
   const std::byte* data_ = nullptr;
-  CpuMemory copy_;
+  std::byte* copy_ = nullptr;
 };
+
+/// Bytes that a CpuWeight of this shape takes.
+uint64_t kept_bytes(DType dtype, uint64_t rows, uint64_t cols);
 
 class CpuKvCache final : public KvCache {
  public:

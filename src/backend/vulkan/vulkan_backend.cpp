@@ -182,7 +182,6 @@ class VulkanBackend final : public Backend {
     commands_->copy_block(vulkan(cache), from, to);
   }
 
-  bool reads_files() const override { return false; }
 
   void measure(bool on) override {
     run();

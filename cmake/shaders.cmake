@@ -9,7 +9,7 @@ function(qwench_shaders target)
   get_target_property(sources ${target} SOURCES)
   if(NOT QWENCH_VULKAN OR NOT QWENCH_GLSLC OR NOT QWENCH_VULKAN_HEADERS)
     message(STATUS "Vulkan backend: left out (it needs glslc and vulkan/vulkan.h)")
-    list(FILTER sources EXCLUDE REGEX "/vulkan/")
+    list(FILTER sources EXCLUDE REGEX "/src/backend/vulkan/")
     set_target_properties(${target} PROPERTIES SOURCES "${sources}")
     target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/src/backend/vulkan/vulkan_absent.cpp
                                      ${PROJECT_SOURCE_DIR}/src/backend/vulkan/weight_layout.cpp)

@@ -14,7 +14,7 @@ namespace qwench {
 struct InvarianceOptions {
   std::optional<DType> dtype;
   std::optional<DType> kv_dtype;  ///< as EngineOptions
-  std::string device = "cpu";  ///< as EngineOptions, like the two below
+  std::string device = "cpu";     ///< as EngineOptions, like the two below
   std::optional<int> gpu_layers;
   uint64_t device_memory = 0;
   int threads = 0;  ///< the most; 0: the cores, at least 2

@@ -8,9 +8,9 @@
 
 #include "checkpoint/gguf.h"
 #include "qwench/error.h"
+#include "sanitized.h"
 #include "text/detokenizer.h"
 #include "text/gguf_tokenizer.h"
-#include "sanitized.h"
 #include "tokenizer_files.h"
 
 namespace qwench {

@@ -182,7 +182,6 @@ class VulkanBackend final : public Backend {
     commands_->copy_block(vulkan(cache), from, to);
   }
 
-
   void measure(bool on) override {
     run();
     commands_->measure(on);

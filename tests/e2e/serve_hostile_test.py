@@ -45,7 +45,7 @@ class Hostile(ServeTestCase):
             (b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", 400),
             (b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", 415),
             (b"POST /api/show HTTP/1.1\r\nHost: x\r\nOrigin: https://example.org\r\nContent-Length: 2\r\n\r\n{}", 415),
-            (b"POST /api/show HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}", 400),
+            (b"POST /api/show HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{x", 400),
             (b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", 415),
             (b"PUT /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", 405),
             (b"GET /v1/completions HTTP/1.1\r\nHost: x\r\n\r\n", 405),

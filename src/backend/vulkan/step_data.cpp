@@ -25,6 +25,7 @@ class Writer {
   template <typename T>
   void add_all(std::span<const T> values) {
     static_assert(sizeof(T) == sizeof(uint32_t));
+    if (values.empty()) return;
     std::memcpy(words_ + at_, values.data(), values.size_bytes());
     at_ += values.size();
   }
@@ -98,8 +99,9 @@ bool StepData::write(const Batch& batch) {
 }
 
 void StepData::write_logit_rows(const Batch& batch) {
-  std::memcpy(buffer_->mapped() + logit_rows_at_ * sizeof(uint32_t), batch.logit_rows.data(),
-              batch.logit_rows.size_bytes());
+  if (!batch.logit_rows.empty())
+    std::memcpy(buffer_->mapped() + logit_rows_at_ * sizeof(uint32_t), batch.logit_rows.data(),
+                batch.logit_rows.size_bytes());
 }
 
 }  // namespace qwench

@@ -55,4 +55,5 @@ function(qwench_shaders target)
     DEPENDS ${compiled} ${PROJECT_SOURCE_DIR}/cmake/embed_shaders.cmake
     VERBATIM)
   target_sources(${target} PRIVATE ${out}/embedded_shaders.cpp)
+  set_source_files_properties(${out}/embedded_shaders.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 endfunction()

@@ -58,7 +58,8 @@ def key_of(path, version):
 
 def compiled(build):
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
-        return sorted({os.path.relpath(entry["file"]) for entry in json.load(f)})
+        files = {os.path.relpath(entry["file"]) for entry in json.load(f)}
+    return sorted(filter(os.path.exists, files))  # what the build generates is not there
 
 
 def tidy(build, path):

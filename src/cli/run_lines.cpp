@@ -66,7 +66,7 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
                        known_fields()));
     }
   }
-  request.constraint = own ? std::move(own) : options.constraint;
+  request.constraint = own ? own : options.constraint;
   request.sampling = sampling.over(options.sampling.sampling());
 
   const bool prompt = find(line, "prompt") != nullptr;

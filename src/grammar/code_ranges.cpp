@@ -46,6 +46,7 @@ void split_encoded(char32_t first, char32_t last, std::vector<ByteSequence>& out
 
 }  // namespace
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): made for it at every call
 CodeRanges::CodeRanges(std::vector<CodeRange> ranges) {
   std::vector<CodeRange> scalars;
   for (const CodeRange& range : ranges) add_scalars(range.first, range.last, scalars);

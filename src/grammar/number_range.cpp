@@ -49,6 +49,7 @@ class Magnitudes {
     bool high;
     int remainder;
 
+    // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm of clang-tidy 14 on <=>
     friend auto operator<=>(const Place&, const Place&) = default;
   };
 

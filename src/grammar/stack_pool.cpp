@@ -21,7 +21,7 @@ uint64_t hash_of(const StackPool::State& state) {
 
 }  // namespace
 
-StackPool::StackPool(std::shared_ptr<const Grammar> grammar,
+StackPool::StackPool(const std::shared_ptr<const Grammar>& grammar,
                      const std::function<std::optional<TokenId>(const std::string&)>& find)
     : grammar_(*grammar) {
   bind(find);

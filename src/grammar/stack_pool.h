@@ -46,7 +46,7 @@ class StackPool {
   };
 
   /// `find` gives the id of the added token of a text, if there is one; else its bytes are taken.
-  StackPool(std::shared_ptr<const Grammar> grammar,
+  StackPool(const std::shared_ptr<const Grammar>& grammar,
             const std::function<std::optional<TokenId>(const std::string&)>& find);
 
   StateId start();

@@ -117,7 +117,8 @@ HWY_NOINLINE void UnpackRow(const uint8_t* panels, int64_t cols, int64_t row, fl
       });
       for (int i = 0; i < 32; ++i) {
         const int s = (part * P::kScales + i * P::kScales / 32) * static_cast<int>(kPanelRows) + j;
-        out[i] = static_cast<float>(pairs[(i / 2 * kPieceRows + j - piece) * 2 + i % 2]) * scales[s];
+        const auto at = (i / 2 * kPieceRows + j - piece) * 2 + i % 2;
+        out[i] = static_cast<float>(pairs[at]) * scales[s];
         if constexpr (P::kMins) out[i] += mins[s];
       }
     }

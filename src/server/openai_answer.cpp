@@ -85,7 +85,7 @@ std::string OpenAiAnswer::take(int index, const StreamDelta& delta) {
     --unfinished_;
   }
   if (!head_.stream) {
-    join(choice, std::move(part), logprobs);
+    join(choice, part, logprobs);
     return {};
   }
   std::string events;
@@ -113,9 +113,9 @@ Json OpenAiAnswer::chunk(Json choices) const {
   return chunk;
 }
 
-void OpenAiAnswer::join(Choice& choice, ChoicePart part, const Json& logprobs) const {
+void OpenAiAnswer::join(Choice& choice, const ChoicePart& part, const Json& logprobs) const {
   choice.reasoning += part.reasoning;
-  for (ToolTextPart& piece : part.answer) {
+  for (const ToolTextPart& piece : part.answer) {
     switch (piece.kind) {
       case ToolTextPart::Kind::content:
         choice.content += piece.text;

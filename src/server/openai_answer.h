@@ -36,7 +36,7 @@ class OpenAiAnswer final : public AnswerFormat {
   };
 
   Json chunk(Json choices) const;
-  void join(Choice& choice, ChoicePart part, const Json& logprobs) const;
+  void join(Choice& choice, const ChoicePart& part, const Json& logprobs) const;
   std::string choice_events(int index, const ChoicePart& part, Json logprobs) const;
   Json finish_chunk(int index, const Choice& choice) const;
   Json logprobs_json(Choice& choice, const std::vector<TokenLogprob>& logprobs, bool first_unknown,

@@ -5,7 +5,7 @@
 #include "server/tool_fields.h"
 
 namespace qwench::server {
-using namespace fields;
+using namespace fields;  // NOLINT(google-build-using-namespace): short words of one table
 
 namespace {
 

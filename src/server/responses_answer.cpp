@@ -15,9 +15,9 @@ std::string event_text(const Json& data) {
   return fmt::format("event: {}\ndata: {}\n\n", data["type"].get<std::string>(), to_line(data));
 }
 
-Json or_else(const Json& body, const char* field, Json fallback) {
+Json or_else(const Json& body, const char* field, const Json& fallback) {
   const Json* value = given(body, field);
-  return value == nullptr ? std::move(fallback) : *value;
+  return value == nullptr ? fallback : *value;
 }
 
 Json text_part(const std::string& text) {

@@ -4,7 +4,7 @@
 
 namespace qwench::server {
 
-using namespace fields;
+using namespace fields;  // NOLINT(google-build-using-namespace): short words of one table
 
 namespace {
 

@@ -42,10 +42,13 @@ for name in "${names[@]}"; do
 done
 compile asan "${targets[@]}"
 
+# An input may take five seconds of a core of its own.
+export SLOWEST=$((5 * ((at_once + $(jobs) - 1) / $(jobs))))
+
 run_one() {  # NAME SECONDS
   local folder=build/fuzz/$1 log=build/fuzz/$1.log
   mkdir -p "$folder"
-  if "build/asan/bin/$1_fuzz" "$folder" "fuzz/corpus/$1" -max_total_time="$2" -timeout=5 -rss_limit_mb=2048 \
+  if "build/asan/bin/$1_fuzz" "$folder" "fuzz/corpus/$1" -max_total_time="$2" -timeout="$SLOWEST" -rss_limit_mb=2048 \
     -artifact_prefix="build/fuzz/$1-" -print_final_stats=1 >"$log" 2>&1; then
     echo "$1: $(grep -o 'number_of_executed_units: .*' "$log" | grep -o '[0-9]*') inputs in $2 s, nothing found"
   else

@@ -14,4 +14,12 @@ inline std::string ascii_lower(std::string_view text) {
   return result;
 }
 
+/// The value of a hexadecimal digit; -1 for any other byte.
+inline int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
 }  // namespace qwench

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "core/ascii.h"
 #include "core/utf8.h"
 #include "grammar/regex_classes.h"
 #include "text/unicode_classes.h"
@@ -13,13 +14,6 @@ namespace {
 
 constexpr int kDeepestRegexGroup = 200;
 constexpr int kMostCountedRegex = 1000000;
-
-int regex_hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 class RegexParser {
  public:
@@ -268,8 +262,7 @@ class RegexParser {
       case 'U':
         return one(parse_hex(8));
       case '0':
-        if (regex_hex_digit(peek()) >= 0 && regex_hex_digit(peek()) < 8)
-          fail("octal escapes are not supported");
+        if (hex_digit(peek()) >= 0 && hex_digit(peek()) < 8) fail("octal escapes are not supported");
         return one(0);
       case 'b':
         if (in_class) return one('\b');
@@ -306,7 +299,7 @@ class RegexParser {
   char32_t parse_hex(int digits) {
     char32_t code = 0;
     for (int i = 0; i < digits; ++i) {
-      const int digit = regex_hex_digit(peek());
+      const int digit = hex_digit(peek());
       if (digit < 0) fail(fmt::format("an escape needs {} hexadecimal digits", digits));
       code = code * 16 + static_cast<char32_t>(digit);
       ++at_;
@@ -318,15 +311,15 @@ class RegexParser {
     if (take("{")) {
       char32_t code = 0;
       int digits = 0;
-      for (; regex_hex_digit(peek()) >= 0 && digits < 8; ++digits)
-        code = code * 16 + static_cast<char32_t>(regex_hex_digit(text_[at_++]));
+      for (; hex_digit(peek()) >= 0 && digits < 8; ++digits)
+        code = code * 16 + static_cast<char32_t>(hex_digit(text_[at_++]));
       if (digits == 0 || !take("}")) fail("expected \\u{H}, with up to 8 hexadecimal digits");
       return check_code(code);
     }
     const size_t begin = at_;
     char32_t code = 0;
     for (int i = 0; i < 4; ++i) {
-      const int digit = regex_hex_digit(peek());
+      const int digit = hex_digit(peek());
       if (digit < 0) fail("an escape needs 4 hexadecimal digits");
       code = code * 16 + static_cast<char32_t>(digit);
       ++at_;
@@ -344,8 +337,8 @@ class RegexParser {
 
   char32_t parse_low_surrogate() {
     char32_t code = 0;
-    for (int i = 0; i < 4 && regex_hex_digit(peek()) >= 0; ++i)
-      code = code * 16 + static_cast<char32_t>(regex_hex_digit(text_[at_++]));
+    for (int i = 0; i < 4 && hex_digit(peek()) >= 0; ++i)
+      code = code * 16 + static_cast<char32_t>(hex_digit(text_[at_++]));
     if (code < 0xDC00 || code > 0xDFFF) fail("half a surrogate pair is no character");
     return code;
   }

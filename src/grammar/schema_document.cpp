@@ -5,18 +5,13 @@
 #include <algorithm>
 #include <array>
 
+#include "core/ascii.h"
+
 namespace qwench {
 namespace {
 
 constexpr int kDeepest = 64;
 constexpr size_t kMostCombinations = 64;
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 /// A token of a JSON pointer in a URI's fragment.
 std::string decode_token(std::string_view token) {

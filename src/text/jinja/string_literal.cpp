@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/ascii.h"
 #include "core/utf8.h"
 #include "text/jinja/error.h"
 #include "text/jinja/unicode.h"
@@ -10,13 +11,6 @@ namespace qwench::jinja {
 namespace {
 
 [[noreturn]] void bad_escape(std::string message) { fail(TemplateErrorKind::syntax, std::move(message)); }
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 class Unescaper {
  public:

@@ -51,7 +51,8 @@ class Weight {
   DType dtype = DType::f32;
   int64_t rows = 0;
   int64_t cols = 0;
-  bool in_place = false;  // reads the checkpoint's mapped bytes, rather than a copy of its own
+  uint64_t stored_bytes = 0;  // where other than those of dtype
+  bool in_place = false;      // reads the checkpoint's mapped bytes, rather than a copy of its own
 };
 
 /// Keys and values of all layers, in blocks of kBlockSize positions; how they lie in a block is the backend's
@@ -125,6 +126,10 @@ class Backend {
   /// own, the backend may use the mapped bytes in place (Weight::in_place): the checkpoint must outlive the
   /// backend.
   virtual std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) = 0;
+  /// The same for a table of which `embed` alone reads rows: no linear may use it.
+  virtual std::unique_ptr<Weight> load_table(const TensorView& tensor, DType dtype) {
+    return load(tensor, dtype);
+  }
   /// Memory is reserved here and takes room only as blocks are written.
   virtual std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
                                                  int head_dim) = 0;

@@ -38,6 +38,7 @@ std::vector<DeviceInfo> vulkan_devices();
 /// How a model is put on a device.
 struct DeviceOptions {
   std::optional<DType> dtype;     ///< what weights are asked to be kept as; see vulkan_backend.h
+  bool packed_bf16 = false;       ///< as EngineOptions::packed_bf16
   std::optional<int> gpu_layers;  ///< layers from this one on are streamed to the device; absent: none
   uint64_t memory = 0;  ///< most bytes to take of the device's memory; 0: as many as its driver gives
 };

@@ -5,6 +5,7 @@
 #include "cli/command_line.h"
 #include "cli/hub_model.h"
 #include "cli/terminal.h"
+#include "core/ascii.h"
 #include "core/log.h"
 #include "core/user_folders.h"
 #include "core/utf8.h"
@@ -117,7 +118,8 @@ void ModelFlags::add_computing_to(CommandLine& line) {
       .whole_number()
       .group(group);
   line.add_option("--dtype", dtype_,
-                  "keep weights as f32, f16, bf16, q8_0, q4_0 or q4_k; as stored when absent")
+                  "keep weights as f32, f16, bf16, bf16p (bf16 in fewer bytes, exactly), q8_0, q4_0 or q4_k; "
+                  "as stored when absent")
       .value_name("TYPE")
       .group(group);
   line.add_option("--kv-dtype", kv_dtype_,
@@ -155,7 +157,12 @@ void ModelFlags::finish(TextSource* text, bool ids) {
   } else {
     throw UsageError("no model was named; give a checkpoint folder or a .gguf file, or see --help");
   }
-  if (!dtype_.empty()) options_.dtype = parse_weight_type("--dtype", dtype_);
+  if (ascii_lower(dtype_) == "bf16p") {
+    options_.dtype = DType::bf16;
+    options_.packed_bf16 = true;
+  } else if (!dtype_.empty()) {
+    options_.dtype = parse_weight_type("--dtype", dtype_);
+  }
   if (!kv_dtype_.empty()) options_.kv_dtype = parse_kv_dtype("--kv-dtype", kv_dtype_);
   if (options_.threads < 0) throw UsageError(fmt::format("-t {}: expected 0 or more", options_.threads));
   if (options_.context < 0) throw UsageError(fmt::format("-c {}: expected 0 or more", options_.context));

@@ -79,8 +79,7 @@ std::string as_text(const Report& report, bool colours) {
             fmt::format("for {} of the other layers, which are streamed from the host's memory",
                         size(p.weights_streamed)));
     } else {
-      if (p.weights_mapped > 0) row("weights, in the file", size(p.weights_mapped), "read where they lie");
-      if (p.weights_converted > 0) row("weights, converted", size(p.weights_converted));
+      row("weights", size(p.weights));
       row("embedding", size(p.embedding));
     }
     row("KV cache", size(p.kv_cache()),
@@ -133,8 +132,7 @@ Json as_json(const Report& report) {
     object["weight_bytes_per_token"] = p.bytes_per_token;
     return object;
   }
-  object["bytes"] = {{"weights_mapped", p.weights_mapped},
-                     {"weights_converted", p.weights_converted},
+  object["bytes"] = {{"weights", p.weights},
                      {"embedding", p.embedding},
                      {"kv_cache", p.kv_cache()},
                      {"activations", p.activations},

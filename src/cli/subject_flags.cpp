@@ -18,6 +18,7 @@ std::unique_ptr<Subject> load_subject(const std::shared_ptr<const Checkpoint>& c
 SubjectOptions subject_options(const EngineOptions& options, DType stored) {
   SubjectOptions subject;
   subject.dtype = options.dtype;
+  subject.packed_bf16 = options.packed_bf16;
   subject.kv_dtype = options.cells(stored);
   subject.threads = options.threads;
   subject.device = options.device;

@@ -299,6 +299,7 @@ int verify_self(const ModelFlags& model, const VerifyOptions& options) {
   const auto checkpoint = Checkpoint::open(model.path());
   SelfCheckOptions checks;
   checks.dtype = model.options().dtype;
+  checks.packed_bf16 = model.options().packed_bf16;
   checks.kv_dtype = model.options().cells(stored_type(*checkpoint));
   checks.threads = model.options().threads;
   checks.seed = options.seed.value_or(0);

@@ -54,6 +54,7 @@ Json as_json(const InvarianceReport& report, const std::string& model, uint64_t 
 int verify_invariance(const ModelFlags& model, uint64_t seed, int rounds, bool json) {
   InvarianceOptions options;
   options.dtype = model.options().dtype;
+  options.packed_bf16 = model.options().packed_bf16;
   options.kv_dtype = model.options().kv_dtype;
   options.threads = model.options().threads;
   options.device = model.options().device;

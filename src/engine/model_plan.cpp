@@ -51,25 +51,25 @@ uint64_t text_bytes(const Checkpoint& checkpoint) {
   return error ? 0 : static_cast<uint64_t>(kTextPerJsonByte * static_cast<double>(size));
 }
 
-void count_weights(const Checkpoint& checkpoint, std::optional<DType> dtype, ModelPlan& plan) {
+void count_weights(const Checkpoint& checkpoint, const EngineOptions& options, ModelPlan& plan) {
   const bool tied = checkpoint.config().tie_word_embeddings;
   for (const ExpectedTensor& expected : expected_tensors(checkpoint.config())) {
     const TensorView* tensor = checkpoint.find(expected.name);
     if (tensor == nullptr) continue;
     const bool matrix = tensor->rows() > 1;
-    const DType kept = kept_type(*tensor, dtype);
-    const uint64_t bytes =
-        kept_bytes(kept, static_cast<uint64_t>(tensor->rows()), static_cast<uint64_t>(tensor->cols()));
+    const DType kept = kept_type(*tensor, options.dtype);
     const bool embedding = expected.name == "model.embed_tokens.weight";
-    const bool mapped = kept == tensor->dtype && matrix && !is_quantized(kept);
+    const bool table = embedding && !tied;
+    const uint64_t bytes = kept_bytes(kept, static_cast<uint64_t>(tensor->rows()),
+                                      static_cast<uint64_t>(tensor->cols()), options.packed_bf16 && !table);
     plan.parameters += tensor->count();
     plan.quantized = plan.quantized || is_quantized(kept);
     if (embedding) {
-      plan.embedding = bytes;  // of an untied model too: a page holds the rows of many tokens
+      plan.embedding = bytes;  // where it stays in the file too: a page holds the rows of many tokens
       if (tied) plan.bytes_per_token += bytes;
       continue;
     }
-    (mapped ? plan.weights_mapped : plan.weights_converted) += bytes;
+    plan.weights += bytes;
     plan.bytes_per_token += bytes;
     if (matrix && expected.name != "lm_head.weight") plan.macs_per_token += tensor->count();
   }
@@ -92,7 +92,7 @@ uint64_t ModelPlan::kv_cache() const {
 
 uint64_t ModelPlan::total() const {
   if (on_device) return weights_resident + weights_slots + activations + kv_cache();
-  return weights_mapped + weights_converted + embedding + activations + text + program + kv_cache();
+  return weights + embedding + activations + text + program + kv_cache();
 }
 
 DType stored_type(const Checkpoint& checkpoint) {
@@ -107,12 +107,11 @@ ModelPlan plan_with(const Checkpoint& checkpoint, const EngineOptions& options, 
   ModelPlan plan;
   plan.max_batch = options.max_batch > 0 ? options.max_batch : kMostBatch;
   plan.max_batch_tokens = options.max_batch_tokens > 0 ? options.max_batch_tokens : kMostBatchTokens;
-  count_weights(checkpoint, options.dtype, plan);
+  count_weights(checkpoint, options, plan);
   plan.text = text_bytes(checkpoint);
   plan.program = kProgram;
   if (request.weights == 0) {
-    request.weights =
-        plan.weights_mapped + plan.weights_converted + plan.embedding + plan.text + plan.program;
+    request.weights = plan.weights + plan.embedding + plan.text + plan.program;
     request.quantized_weights = plan.quantized;
   }
   request.kv_dtype = options.cells(stored_type(checkpoint));

@@ -14,10 +14,8 @@ namespace qwench {
 /// What a model takes when `batch` sequences run at `context` positions each. Bytes that are resident then;
 /// the engine reserves from the same numbers when it loads.
 struct ModelPlan {
-  uint64_t weights_mapped = 0;  ///< plain matrices, read where they lie in the file, the embedding apart
-  uint64_t weights_converted =
-      0;                     ///< kept in another type or order: quantized, or widened (norms and biases)
-  uint64_t embedding = 0;    ///< resident as a whole after some hundred different tokens
+  uint64_t weights = 0;      ///< packed into panels, and norms and biases as f32; the embedding apart
+  uint64_t embedding = 0;    ///< packed where it is the head too, else resident after some hundred tokens
   uint64_t activations = 0;  ///< the decoder's buffers at max_batch_tokens rows, logits for `batch` rows
   uint64_t text = 0;         ///< tokenizer and chat template
   uint64_t program = 0;      ///< code, libraries, threads

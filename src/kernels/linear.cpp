@@ -4,7 +4,6 @@
 
 #include "kernels/linear_quantized.h"
 #include "kernels/targets.h"
-#include "kernels/unpack.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/linear.cpp"
@@ -12,123 +11,190 @@
 //
 #include "hwy/highway.h"
 //
-#include "kernels/tile-inl.h"
+#include "kernels/packed_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qwench {
 namespace HWY_NAMESPACE {
 
-// Rows of x up to which plain weights are converted in registers: so many fit one tile.
-constexpr int kFusedRows = 4;
-// With one row of x, weights' rows read side by side.
-constexpr int kVectorCols = 4;
+// Rows of x up to which weights are widened in registers, and how many share that.
+constexpr int kFusedRows = 8;
+constexpr int kRowsTogether = 4;
+// Rows of x that are used by many panels while a chunk of them is in the L2 cache.
+constexpr int64_t kRowBlock = 192;
+static_assert(kRowBlock * kLinearChunk + kLinearChunk * kTileOuts <= kLinearScratch);
+static_assert(kLinearChunk % 16 == 0);
 
-struct Geometry {
-  int64_t row_bytes;    // of a row of w
-  int64_t chunk_bytes;  // of a chunk of a row
+// The columns of one panel, or fewer where [begin, end) cuts it.
+struct Columns {
+  int64_t from;
+  int64_t to;
 };
 
-Geometry geometry(const LinearArgs& a) {
-  return {static_cast<int64_t>(bytes_of(a.dtype, static_cast<uint64_t>(a.cols))),
-          static_cast<int64_t>(bytes_of(a.dtype, static_cast<uint64_t>(kLinearChunk)))};
+Columns columns_of(int64_t n, int64_t outs, int64_t begin, int64_t end) {
+  return {std::max(n, begin), std::min(n + outs, end)};
 }
 
-// Adds a tile's sums [mr, sums_stride] of one chunk, the first nr of each row, to y, and the bias with the
-// last chunk.
-void Accumulate(const LinearArgs& a, int64_t m, int mr, int64_t n, int nr, int64_t k, const float* sums,
-                int sums_stride) {
+// Adds a chunk's sums of columns from n on, one row of them, to y, and the bias with the last chunk.
+HWY_INLINE void Accumulate(const LinearArgs& a, int64_t row, int64_t n, Columns columns, int64_t k,
+                           const float* sums) {
   const bool last = k + kLinearChunk >= a.cols;
-  for (int i = 0; i < mr; ++i) {
-    float* y = a.y + (m + i) * a.y_stride + n;
-    for (int j = 0; j < nr; ++j) {
-      float sum = sums[i * sums_stride + j];
-      if (k > 0) sum = y[j] + sum;
-      if (last && a.bias != nullptr) sum += a.bias[n + j];
-      y[j] = sum;
-    }
-  }
+  float* y = a.y + row * a.y_stride;
+  const auto add = [&](auto d, int64_t j) HWY_ATTR __attribute__((always_inline)) {
+    auto sum = hn::LoadU(d, sums + (j - n));
+    if (k > 0) sum = hn::Add(hn::LoadU(d, y + j), sum);
+    if (last && a.bias != nullptr) sum = hn::Add(sum, hn::LoadU(d, a.bias + j));
+    hn::StoreU(sum, d, y + j);
+  };
+  int64_t j = columns.from;
+  for (; j + kStep <= columns.to; j += kStep) add(DF(), j);
+  for (; j < columns.to; ++j) add(hn::CappedTag<float, 1>(), j);
 }
 
-// A few rows of x: weights are converted in registers and read once.
-template <class Element, int Rows, int Cols>
-void FusedTiles(const LinearArgs& a, int64_t begin, int64_t end) {
-  const Geometry g = geometry(a);
-  const int mr = static_cast<int>(a.rows);
-  const auto* w = reinterpret_cast<const uint8_t*>(a.w);
-  HWY_ALIGN float sums[kMostSums];
-  int width = 0;
-  for (int64_t n = begin; n < end; n += width) {
-    for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
-      width = Tiles<Element, WeightsFrom::memory, Rows, Cols>::run(
-          mr, a.x + k, a.x_stride, w + n * g.row_bytes + k * Element::kBytes, g.row_bytes, end - n,
-          std::min(kLinearChunk, a.cols - k), sums);
-      Accumulate(a, 0, mr, n, width, k, sums, Cols);
-    }
-  }
-}
+// Panels of a plain type.
+template <class Line>
+struct PlainPanels {
+  static constexpr int kNumbers = Line::kNumbers;
+  static constexpr int64_t kFetch = kPlainLineBytes * kFetchEvery / kNumbers;
+  struct Panel {
+    const uint8_t* lines;
+  };
 
-template <class Element>
+  explicit PlainPanels(const LinearArgs& a)
+      : w(reinterpret_cast<const uint8_t*>(a.w)), panel_bytes(plain_panel_bytes(a.dtype, a.cols)) {}
+  Panel panel(int64_t n) const { return {w + n * panel_bytes}; }
+  static const uint8_t* chunk(const Panel& panel, int64_t k) {
+    return panel.lines + k / kNumbers * kPlainLineBytes;
+  }
+  static void times(const Panel& panel, int64_t k, int64_t n, const float* x, int64_t x_stride, int64_t rows,
+                    float (*sums)[kPanelOuts]) {
+    static constexpr auto kChunks = chunk_functions<Line>(std::make_integer_sequence<int, kRowsTogether>());
+    kChunks[static_cast<size_t>(rows - 1)](chunk(panel, k), n, x, x_stride, k == 0, sums);
+  }
+  static void widen(const Panel& panel, int64_t k, int64_t lines, float* to) {
+    Widen<Line>(chunk(panel, k), lines, to);
+  }
+
+  const uint8_t* w;
+  int64_t panel_bytes;
+};
+
+// Panels of packed bf16.
+struct PackedPanels {
+  static constexpr int kNumbers = kPackedLineNumbers;
+  static constexpr int64_t kFetch = kPackedLineBytes * kFetchEvery / kNumbers;
+  using Panel = PackedPanel;
+
+  explicit PackedPanels(const LinearArgs& a) : w(a.w), outliers(a.outliers), cols(a.cols) {}
+  Panel panel(int64_t n) const { return packed_panel(w, outliers, cols, n); }
+  static const uint8_t* chunk(const Panel& panel, int64_t k) {
+    return panel.lines + k / kNumbers * kPackedLineBytes;
+  }
+  static void times(const Panel& panel, int64_t k, int64_t n, const float* x, int64_t x_stride, int64_t rows,
+                    float (*sums)[kPanelOuts]) {
+    static constexpr auto kChunks = packed_chunks(std::make_integer_sequence<int, kRowsTogether>());
+    kChunks[static_cast<size_t>(rows - 1)](panel, k / kNumbers, (k + n) / kNumbers, x, x_stride, k == 0,
+                                           sums);
+  }
+  static void widen(const Panel& panel, int64_t k, int64_t lines, float* to) {
+    WidenPacked(panel, k / kNumbers, k / kNumbers + lines, to);
+  }
+
+  const std::byte* w;
+  const PackedOutlier* outliers;
+  int64_t cols;
+};
+
+// A few rows of x: weights are widened in registers, and each panel is read once, from the first byte to the
+// last.
+template <class Panels>
 void Fused(const LinearArgs& a, int64_t begin, int64_t end) {
-  if (a.rows == 1) {
-    FusedTiles<Element, 1, kVectorCols>(a, begin, end);
-  } else {
-    FusedTiles<Element, kFusedRows, kTileCols>(a, begin, end);
-  }
-}
-
-// All rows of x with `cols` rows of f32 weights, one chunk.
-void Panel(const LinearArgs& a, int64_t n, int64_t cols, int64_t k, const uint8_t* w, int64_t w_stride) {
-  const int64_t count = std::min(kLinearChunk, a.cols - k);
-  HWY_ALIGN float sums[kMostSums];
-  for (int64_t m = 0; m < a.rows; m += kTileRows) {
-    const int mr = static_cast<int>(std::min<int64_t>(kTileRows, a.rows - m));
-    int width = 0;
-    for (int64_t j = 0; j < cols; j += width) {
-      width = Tiles<ElementF32, WeightsFrom::cache, kTileRows, kTileCols>::run(
-          mr, a.x + m * a.x_stride + k, a.x_stride, w + j * w_stride, w_stride, cols - j, count, sums);
-      Accumulate(a, m, mr, n + j, width, k, sums, kTileCols);
-    }
-  }
-}
-
-// Many rows of x: a panel of weights is widened into scratch memory, then used by every tile of rows.
-void Panels(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
-  constexpr int64_t kStride = kLinearChunk + 16;
-  const Geometry g = geometry(a);
-  for (int64_t n = begin; n < end; n += kLinearPanel) {
-    const int64_t cols = std::min(kLinearPanel, end - n);
+  const Panels panels(a);
+  const int64_t groups = (a.rows + kRowsTogether - 1) / kRowsTogether;
+  HWY_ALIGN float sums[kFusedRows][kPanelOuts];
+  for (int64_t n = begin / kPanelOuts * kPanelOuts; n < end; n += kPanelOuts) {
+    const typename Panels::Panel panel = panels.panel(n / kPanelOuts);
     for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
       const int64_t count = std::min(kLinearChunk, a.cols - k);
-      const auto bytes = static_cast<int64_t>(bytes_of(a.dtype, static_cast<uint64_t>(count)));
-      for (int64_t j = 0; j < cols; ++j) {
-        // The rows' chunks lie apart, too short for the processor to foresee the next.
-        const auto* ahead = reinterpret_cast<const uint8_t*>(a.w) + (n + j + 4) * g.row_bytes +
-                            k / kLinearChunk * g.chunk_bytes;
-        for (int64_t b = 0; b < bytes; b += 64) hwy::Prefetch(ahead + b);
-        unpack(a.dtype, a.w + (n + j) * g.row_bytes, k, count, scratch + j * kStride);
+      for (int64_t g = 0; g < groups; ++g) {
+        const int64_t m = a.rows * g / groups;
+        Panels::times(panel, k, count, a.x + m * a.x_stride + k, a.x_stride, a.rows * (g + 1) / groups - m,
+                      sums + m);
       }
-      Panel(a, n, cols, k, reinterpret_cast<const uint8_t*>(scratch), kStride * 4);
     }
+    const Columns columns = columns_of(n, kPanelOuts, begin, end);
+    for (int64_t r = 0; r < a.rows; ++r) {
+      float* y = a.y + r * a.y_stride;
+      for (int64_t j = columns.from; j < columns.to; ++j) {
+        const float sum = sums[r][j - n];
+        y[j] = a.bias == nullptr ? sum : sum + a.bias[j];
+      }
+    }
+  }
+}
+
+// Many rows of x: a chunk of a panel is widened into scratch memory, then used by all rows of a block.
+template <class Panels>
+void Widened(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  static constexpr auto kTiles = widened_tiles(std::make_integer_sequence<int, kTileRows>());
+  const Panels panels(a);
+  const int64_t last_panel = (end - 1) / kPanelOuts;
+  const auto panel_at = [&](int64_t panel) { return panels.panel(std::min(panel, last_panel)); };
+  float* const wide = scratch;
+  float* const block = scratch + kLinearChunk * kTileOuts;
+  HWY_ALIGN float sums[kTileRows][kTileOuts];
+  // Blocks and tiles of about as many rows each: a narrow last one would cost as much as a wide one.
+  const int64_t blocks = (a.rows + kRowBlock - 1) / kRowBlock;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t first_row = a.rows * b / blocks;
+    const int64_t rows = a.rows * (b + 1) / blocks - first_row;
+    const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+    for (int64_t k = 0; k < a.cols; k += kLinearChunk) {
+      const int64_t lines = (std::min(kLinearChunk, a.cols - k) + Panels::kNumbers - 1) / Panels::kNumbers;
+      const int64_t numbers = lines * Panels::kNumbers;
+      // The rows' chunks side by side: apart by a power of two they would share a few sets of the L1 cache.
+      for (int64_t r = 0; r < rows; ++r)
+        std::copy_n(a.x + (first_row + r) * a.x_stride + k, numbers, block + r * kLinearChunk);
+      for (int64_t n = begin / kPanelOuts * kPanelOuts; n < end; n += kTileOuts) {
+        Ahead next;
+        next.step = Panels::kFetch;
+        for (int p = 0; p < kTilePanels; ++p) {
+          const int64_t panel = n / kPanelOuts + p;
+          Panels::widen(panel_at(panel), k, lines, wide + p * kPanelOuts);
+          next.panels[p] = Panels::chunk(panel_at(panel + kTilePanels), k);
+        }
+        const Columns columns = columns_of(n, kTileOuts, begin, end);
+        for (int64_t tile = 0; tile < tiles; ++tile) {
+          const int64_t m = rows * tile / tiles;
+          const int64_t mr = rows * (tile + 1) / tiles - m;
+          kTiles[static_cast<size_t>(mr - 1)](block + m * kLinearChunk, wide, numbers, next, sums);
+          for (int64_t r = 0; r < mr; ++r) Accumulate(a, first_row + m + r, n, columns, k, sums[r]);
+        }
+      }
+    }
+  }
+}
+
+template <class Panels>
+void Range(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  if (a.rows <= kFusedRows) {
+    Fused<Panels>(a, begin, end);
+  } else {
+    Widened<Panels>(a, begin, end, scratch);
   }
 }
 
 void LinearRange(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
-  if (a.rows <= kFusedRows) {
-    switch (a.dtype) {
-      case DType::f32:
-        Fused<ElementF32>(a, begin, end);
-        return;
-      case DType::f16:
-        Fused<ElementF16>(a, begin, end);
-        return;
-      case DType::bf16:
-        Fused<ElementBf16>(a, begin, end);
-        return;
-      default:
-        break;
-    }
+  if (a.rows < 1 || begin >= end) return;
+  if (a.packed) {
+    Range<PackedPanels>(a, begin, end, scratch);
+  } else if (a.dtype == DType::f32) {
+    Range<PlainPanels<LineF32>>(a, begin, end, scratch);
+  } else if (a.dtype == DType::f16) {
+    Range<PlainPanels<LineF16>>(a, begin, end, scratch);
+  } else {
+    Range<PlainPanels<LineBf16>>(a, begin, end, scratch);
   }
-  Panels(a, begin, end, scratch);
 }
 
 }  // namespace HWY_NAMESPACE

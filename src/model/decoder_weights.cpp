@@ -21,6 +21,7 @@ class Loader {
   std::unique_ptr<Weight> optional_matrix(const std::string& name) { return load(checkpoint_.find(name)); }
   std::unique_ptr<Weight> optional_vector(const std::string& name) { return load(checkpoint_.find(name)); }
   std::unique_ptr<Weight> matrix(const std::string& name) { return load(&required(name)); }
+  std::unique_ptr<Weight> table(const std::string& name) { return load(&required(name), true); }
   std::unique_ptr<Weight> vector(const std::string& name) { return load(&required(name)); }
 
   Projection projection(const std::string& name) {
@@ -39,9 +40,10 @@ class Loader {
                 fmt::format("{}: the tensor {} is missing", checkpoint_.folder().string(), name));
   }
 
-  std::unique_ptr<Weight> load(const TensorView* tensor) {
+  std::unique_ptr<Weight> load(const TensorView* tensor, bool table = false) {
     if (tensor == nullptr) return nullptr;
-    auto weight = backend_.load(*tensor, kept_type(*tensor, dtype_));
+    const DType kept = kept_type(*tensor, dtype_);
+    auto weight = table ? backend_.load_table(*tensor, kept) : backend_.load(*tensor, kept);
     if (!weight->in_place) {
       checkpoint_.release(*tensor);  // never two copies in memory
       copied_.push_back(tensor);
@@ -70,8 +72,10 @@ DecoderWeights DecoderWeights::load(const Checkpoint& checkpoint, Backend& backe
   Loader loader(checkpoint, backend, dtype, progress);
   DecoderWeights weights;
   // The largest first: while a matrix is converted, its source is in memory beside what has been loaded.
-  weights.embed_tokens = loader.matrix("model.embed_tokens.weight");
-  if (!config.tie_word_embeddings) weights.lm_head = loader.optional_matrix("lm_head.weight");
+  const TensorView* head = config.tie_word_embeddings ? nullptr : checkpoint.find("lm_head.weight");
+  weights.embed_tokens = head != nullptr ? loader.table("model.embed_tokens.weight")
+                                         : loader.matrix("model.embed_tokens.weight");
+  if (head != nullptr) weights.lm_head = loader.matrix("lm_head.weight");
   for (int i = 0; i < config.num_layers; ++i) {
     const std::string layer = fmt::format("model.layers.{}.", i);
     LayerWeights& w = weights.layers.emplace_back();
@@ -98,7 +102,8 @@ WeightTotals totals(const DecoderWeights& weights) {
   const auto count = [&](const Weight* weight, bool read_per_token) {
     if (weight == nullptr) return;
     const int64_t numbers = weight->rows * weight->cols;
-    const uint64_t bytes = bytes_of(weight->dtype, static_cast<uint64_t>(numbers));
+    const uint64_t bytes = weight->stored_bytes > 0 ? weight->stored_bytes
+                                                    : bytes_of(weight->dtype, static_cast<uint64_t>(numbers));
     sum.parameters += numbers;
     sum.bytes += bytes;
     if (read_per_token) sum.bytes_per_token += bytes;

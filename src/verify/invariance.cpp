@@ -82,6 +82,7 @@ class Invariance {
   EngineOptions engine_options() const {
     EngineOptions options;
     options.dtype = options_.dtype;
+    options.packed_bf16 = options_.packed_bf16;
     options.kv_dtype = options_.kv_dtype;
     options.threads = options_.threads;
     options.device = options_.device;

@@ -13,6 +13,7 @@ namespace qwench {
 
 struct InvarianceOptions {
   std::optional<DType> dtype;
+  bool packed_bf16 = false;
   std::optional<DType> kv_dtype;  ///< as EngineOptions
   std::string device = "cpu";     ///< as EngineOptions, like the two below
   std::optional<int> gpu_layers;

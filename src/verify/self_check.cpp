@@ -215,6 +215,7 @@ class SelfCheck {
     const int length = static_cast<int>(ids_.size());
     SubjectOptions options;
     options.dtype = dtype;
+    options.packed_bf16 = options_.packed_bf16;
     options.kv_dtype = kv_dtype;
     options.threads = threads;
     options.device = options_.device;

@@ -15,6 +15,7 @@ namespace qwench {
 
 struct SelfCheckOptions {
   std::optional<DType> dtype;  ///< as SubjectOptions
+  bool packed_bf16 = false;    ///< the same
   DType kv_dtype = DType::f32;
   int threads = 0;
   std::string device = "cpu";  ///< as EngineOptions, like the two below

@@ -73,6 +73,7 @@ Subject::Subject(std::shared_ptr<const Checkpoint> checkpoint, const SubjectOpti
   const std::optional<DeviceInfo> device = choose_device(options.device);
   DeviceOptions on_device;
   on_device.dtype = options.dtype;
+  on_device.packed_bf16 = options.packed_bf16;
   on_device.memory = options.device_memory;
   if (device) {
     request.available = options.device_memory > 0 ? options.device_memory : device->budget;

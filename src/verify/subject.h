@@ -18,6 +18,7 @@ namespace qwench {
 /// How a model is set up to be examined.
 struct SubjectOptions {
   std::optional<DType> dtype;   ///< as EngineOptions::dtype
+  bool packed_bf16 = false;     ///< as EngineOptions::packed_bf16
   DType kv_dtype = DType::f32;  ///< cells of the KV cache; f32 as references have
   int threads = 0;              ///< 0: the cores this process may use
   std::string device = "cpu";   ///< as EngineOptions::device, and the two below

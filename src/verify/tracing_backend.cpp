@@ -14,6 +14,7 @@ uint64_t bytes_of(const Matrix& matrix) {
 }
 
 uint64_t bytes_of(const Weight& weight) {
+  if (weight.stored_bytes > 0) return weight.stored_bytes;
   return bytes_of(weight.dtype, static_cast<uint64_t>(weight.rows) * static_cast<uint64_t>(weight.cols));
 }
 
@@ -52,6 +53,12 @@ std::unique_ptr<Weight> TracingBackend::load(const TensorView& tensor, DType dty
   std::unique_ptr<Weight> weight = inner_->load(tensor, dtype);
   names_[weight.get()] = tensor.name;
   return weight;
+}
+
+std::unique_ptr<Weight> TracingBackend::load_table(const TensorView& tensor, DType dtype) {
+  std::unique_ptr<Weight> table = inner_->load_table(tensor, dtype);
+  names_[table.get()] = tensor.name;
+  return table;
 }
 
 void TracingBackend::begin(const Batch& batch) {

@@ -46,6 +46,7 @@ class TracingBackend final : public Backend {
     return inner_->allocate(capacity, cols);
   }
   std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override;
+  std::unique_ptr<Weight> load_table(const TensorView& tensor, DType dtype) override;
   std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
                                          int head_dim) override {
     return inner_->make_kv_cache(dtype, layers, blocks, kv_heads, head_dim);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -229,7 +230,7 @@ TEST(CpuBackend, LinearSharesTheColumnsOfAllItsOutputs) {
   }
 }
 
-TEST(CpuBackend, LoadKeepsItsOwnTypeInPlaceAndConvertsToPlainTypes) {
+TEST(CpuBackend, LoadKeepsTheNumbersAsTheTypeThatIsAskedFor) {
   ThreadPool pool(2);
   const auto backend = make_cpu_backend(pool);
   const std::vector<float> values = random_floats(6 * 2100, 4);
@@ -243,9 +244,16 @@ TEST(CpuBackend, LoadKeepsItsOwnTypeInPlaceAndConvertsToPlainTypes) {
       EXPECT_EQ(weight->dtype, to);
       EXPECT_EQ(weight->rows, 6);
       EXPECT_EQ(weight->cols, 2100);
+      EXPECT_FALSE(weight->in_place);
       auto out = backend->allocate(6, 2100);
       out->rows = 6;
       backend->embed(*weight, *out);
+      // A table stays where it is, unless it is converted.
+      const auto table = backend->load_table(tensor.view, to);
+      EXPECT_EQ(table->in_place, from == to);
+      auto from_table = backend->allocate(6, 2100);
+      from_table->rows = 6;
+      backend->embed(*table, *from_table);
       std::vector<float> expected(values.size());
       unpack_reference(from, tensor.bytes.data(), 0, 6 * 2100, expected.data());
       std::vector<std::byte> packed(bytes_of(to, expected.size()));
@@ -255,9 +263,55 @@ TEST(CpuBackend, LoadKeepsItsOwnTypeInPlaceAndConvertsToPlainTypes) {
       for (int r = 0; r < 6; ++r) {
         backend->read_row(*out, r, row);
         ASSERT_EQ(std::memcmp(row.data(), expected.data() + r * 2100, 2100 * 4), 0);
+        backend->read_row(*from_table, r, row);
+        ASSERT_EQ(std::memcmp(row.data(), expected.data() + r * 2100, 2100 * 4), 0);
       }
     }
   }
+}
+
+TEST(CpuBackend, WeightsPackedAsBf16pAnswerAsBf16BitForBit) {
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    const auto plain = make_cpu_backend(pool);
+    const auto packing = make_cpu_backend(pool, true);
+    for (const DType from : {DType::bf16, DType::f32}) {
+      std::vector<float> values = random_floats(100 * 256, 5);
+      for (size_t i = 0; i < values.size(); i += 3) values[i] = 0;
+      for (size_t i = 0; i < values.size(); i += 500) values[i] *= 1e-20F;
+      const Tensor tensor(from, {100, 256}, values);
+      const std::vector<TokenId> tokens{99, 0, 17, 16};
+      const Batch batch{tokens, {}, {}, {}, {}};
+      std::vector<std::vector<float>> rows;
+      for (Backend* backend : {plain.get(), packing.get()}) {
+        const auto weight = backend->load(tensor.view, DType::bf16);
+        EXPECT_EQ(weight->stored_bytes > 0, backend == packing.get());
+        EXPECT_LT(weight->stored_bytes, 0.8 * 100 * 256 * 2);
+        backend->begin(batch);
+        auto x = backend->allocate(4, 256);
+        auto y = backend->allocate(4, 100);
+        x->rows = y->rows = 4;
+        backend->embed(*weight, *x);
+        backend->linear(*x, std::array{Linear{weight.get(), nullptr}}, std::array{y.get()});
+        for (int r = 0; r < 4; ++r) {
+          rows.emplace_back(256);
+          backend->read_row(*x, r, rows.back());
+          rows.emplace_back(100);
+          backend->read_row(*y, r, rows.back());
+        }
+      }
+      for (size_t i = 0; i < 8; ++i) EXPECT_EQ(rows[i], rows[i + 8]) << i;
+    }
+  }
+}
+
+TEST(CpuBackend, WeightsOfAnyExponentAreNotPacked) {
+  ThreadPool pool(2);
+  const auto backend = make_cpu_backend(pool, true);
+  std::vector<float> values = random_floats(64 * 256, 6);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = std::ldexp(values[i], static_cast<int>(i % 97) - 48);
+  const Tensor tensor(DType::bf16, {64, 256}, values);
+  EXPECT_EQ(backend->load(tensor.view, DType::bf16)->stored_bytes, 0U);
 }
 
 TEST(CpuBackend, LoadConvertsQuantizedWeightsAndRefusesTypesThatItCannotMake) {

@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kWorthSharing = 16384;
 
 // Columns that a thread takes at once: a multiple of every tile's width, or nearly.
-constexpr int64_t kColumnGrain = 48;
+constexpr int64_t kColumnGrain = 32;
 
 CpuMatrix& cpu(Matrix& matrix) { return static_cast<CpuMatrix&>(matrix); }
 const CpuMatrix& cpu(const Matrix& matrix) { return static_cast<const CpuMatrix&>(matrix); }
@@ -31,9 +31,20 @@ const CpuWeight& cpu(const Weight& weight) { return static_cast<const CpuWeight&
 CpuKvCache& cpu(KvCache& cache) { return static_cast<CpuKvCache&>(cache); }
 const CpuKvCache& cpu(const KvCache& cache) { return static_cast<const CpuKvCache&>(cache); }
 
+// A matrix of one row is kept in a row, as vectors are.
+void one_output(const LinearArgs& a) {
+  const auto* w = reinterpret_cast<const float*>(a.w);
+  for (int64_t r = 0; r < a.rows; ++r) {
+    double sum = a.bias == nullptr ? 0.0 : a.bias[0];
+    for (int64_t k = 0; k < a.cols; ++k) sum += double{a.x[r * a.x_stride + k]} * w[k];
+    a.y[r * a.y_stride] = static_cast<float>(sum);
+  }
+}
+
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(ThreadPool& pool) : pool_(pool) {
+  CpuBackend(ThreadPool& pool, bool packed_bf16)
+      : pool_(pool), layout_(packed_bf16 ? CpuLayout::packed_panels : CpuLayout::panels) {
     for (int i = 0; i < pool.size(); ++i)
       linear_scratch_.emplace_back(kLinearScratch * sizeof(float), "scratch memory");
   }
@@ -52,7 +63,11 @@ class CpuBackend final : public Backend {
   }
 
   std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override {
-    return std::make_unique<CpuWeight>(tensor, dtype, pool_, weights_);
+    return std::make_unique<CpuWeight>(tensor, dtype, layout_, pool_, weights_);
+  }
+
+  std::unique_ptr<Weight> load_table(const TensorView& tensor, DType dtype) override {
+    return std::make_unique<CpuWeight>(tensor, dtype, CpuLayout::rows, pool_, weights_);
   }
 
   std::unique_ptr<KvCache> make_kv_cache(DType dtype, int layers, int blocks, int kv_heads,
@@ -126,6 +141,7 @@ class CpuBackend final : public Backend {
   QuantizedRows quantize(const Matrix& x);
 
   ThreadPool& pool_;
+  const CpuLayout layout_;
   CpuArena weights_;
   const Batch* batch_ = nullptr;
   CpuMemory quantized_;  // one matrix at a time; resident only as far as quantized weights are used
@@ -162,10 +178,16 @@ void CpuBackend::linear(const Matrix& x, std::span<const Linear> linears, std::s
       args.cols = weight.cols;
       args.dtype = weight.dtype;
       args.w = cpu(weight).data();
+      args.packed = cpu(weight).packed();
+      args.outliers = cpu(weight).outliers();
       args.bias = linears[i].bias == nullptr ? nullptr : cpu(*linears[i].bias).floats();
       args.y = cpu(*outs[i]).row(0);
       args.y_stride = cpu(*outs[i]).stride;
-      qwench::linear(args, from, to, linear_scratch_[static_cast<size_t>(worker)].floats());
+      if (weight.rows == 1) {
+        one_output(args);
+      } else {
+        qwench::linear(args, from, to, linear_scratch_[static_cast<size_t>(worker)].floats());
+      }
     }
   });
 }
@@ -230,9 +252,9 @@ void CpuBackend::attention(const KvCache& cache, int layer, const Matrix& q, int
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(ThreadPool& pool) {
+std::unique_ptr<Backend> make_cpu_backend(ThreadPool& pool, bool packed_bf16) {
   set_isa_from_environment();
-  return std::make_unique<CpuBackend>(pool);
+  return std::make_unique<CpuBackend>(pool, packed_bf16);
 }
 
 }  // namespace qwench

@@ -8,6 +8,7 @@
 
 #include "kernels/kv_cells.h"
 #include "kernels/panels.h"
+#include "kernels/plain_panels.h"
 #include "kernels/quantize.h"
 #include "kernels/unpack.h"
 #include "qwench/error.h"
@@ -31,7 +32,31 @@ CpuMatrix::CpuMatrix(int row_capacity, int col_count) {
   memory_ = CpuMemory(bytes, "activations");
 }
 
-CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool, CpuArena& arena) {
+namespace {
+
+// Outliers cost 8 bytes each, and time: with more than so many of them packing gains nothing.
+constexpr double kMostOutliers = 0.01;
+
+// Judged by a few panels of a matrix that is bf16 in its file; one that is converted is of other types' usual
+// weights.
+bool worth_packing(const TensorView& tensor, DType kept_as) {
+  if (kept_as != DType::bf16 || !can_pack_bf16(tensor.cols())) return false;
+  if (tensor.dtype != DType::bf16) return true;
+  constexpr int64_t kSamples = 8;
+  const int64_t panels = (tensor.rows() + kPlainPanelRows - 1) / kPlainPanelRows;
+  const int64_t samples = std::min(kSamples, panels);
+  double share = 0;
+  for (int64_t i = 0; i < samples; ++i) {
+    share += packed_outlier_share(tensor.bytes.data(), tensor.rows(), tensor.cols(), panels * i / samples);
+  }
+  return share <= kMostOutliers * static_cast<double>(samples);
+}
+
+}  // namespace
+
+CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, CpuLayout wanted, ThreadPool& pool,
+                     CpuArena& arena)
+    : layout_(tensor.rows() == 1 ? CpuLayout::rows : wanted) {
   rows = tensor.rows();
   cols = tensor.cols();
   const DTypeTraits& t = traits(tensor.dtype);
@@ -45,7 +70,7 @@ CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool, 
                             tensor.name, tensor.bytes.size(), rows, cols, t.name));
   }
   dtype = rows == 1 ? DType::f32 : kept_as;
-  if (dtype == tensor.dtype && rows > 1 && !is_quantized(dtype)) {
+  if (dtype == tensor.dtype && rows > 1 && layout_ == CpuLayout::rows) {
     data_ = tensor.bytes.data();
     in_place = true;
     return;
@@ -57,8 +82,11 @@ CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool, 
                             "f16, bf16, its own type, or q8_0, q4_0 or q4_k where the rows are whole blocks",
                             tensor.name, t.name, name(dtype)));
   }
-  if (is_quantized(dtype)) {
+  if (layout_ == CpuLayout::packed_panels && !worth_packing(tensor, dtype)) layout_ = CpuLayout::panels;
+  if (layout_ == CpuLayout::panels) {
     pack_into_panels(tensor, pool, arena);
+  } else if (layout_ == CpuLayout::packed_panels) {
+    pack_exactly(tensor, pool, arena);
   } else {
     convert(tensor, pool, arena);
   }
@@ -86,6 +114,18 @@ void convert_row(const TensorView& tensor, int64_t r, DType dtype, std::byte* to
   }
 }
 
+int64_t rows_of_panel(DType dtype) { return is_quantized(dtype) ? kPanelRows : kPlainPanelRows; }
+
+// Rows [begin, end) of a matrix of `rows` rows as `dtype`, into its panels.
+void pack_rows(DType dtype, const std::byte* matrix, int64_t rows, int64_t cols, int64_t begin, int64_t end,
+               std::byte* panels) {
+  if (is_quantized(dtype)) {
+    pack_panels(dtype, matrix, rows, cols, begin, end, panels);
+  } else {
+    pack_plain_panels(dtype, matrix, rows, cols, begin, end, panels);
+  }
+}
+
 }  // namespace
 
 void CpuWeight::pack_into_panels(const TensorView& tensor, ThreadPool& pool, CpuArena& arena) {
@@ -93,24 +133,75 @@ void CpuWeight::pack_into_panels(const TensorView& tensor, ThreadPool& pool, Cpu
   copy_ = arena.take(kept_bytes(dtype, static_cast<uint64_t>(rows), static_cast<uint64_t>(cols)),
                      "the weights, as " + std::string(name(dtype)));
   data_ = copy_;
+  const int64_t panel_rows = rows_of_panel(dtype);
   if (dtype == tensor.dtype) {
-    pool.parallel_for(rows, kPanelRows, [&](int64_t begin, int64_t end, int) {
-      pack_panels(dtype, tensor.bytes.data(), rows, cols, begin, end, copy_);
+    pool.parallel_for(rows, panel_rows, [&](int64_t begin, int64_t end, int) {
+      pack_rows(dtype, tensor.bytes.data(), rows, cols, begin, end, copy_);
     });
     return;
   }
   const auto row = static_cast<int64_t>(bytes_of(dtype, static_cast<uint64_t>(cols)));
-  const int64_t panel = static_cast<int64_t>(kept_bytes(dtype, 1, static_cast<uint64_t>(cols)));
-  std::vector<std::vector<std::byte>> quantized(static_cast<size_t>(pool.size()));
-  for (auto& buffer : quantized) buffer.resize(static_cast<size_t>(row * kPanelRows));
-  pool.parallel_for(rows, kPanelRows, [&](int64_t begin, int64_t end, int worker) {
-    std::byte* of_panel = quantized[static_cast<size_t>(worker)].data();
-    for (int64_t r = begin; r < end; r += kPanelRows) {
-      const int64_t count = std::min(kPanelRows, end - r);
+  const auto panel =
+      static_cast<int64_t>(kept_bytes(dtype, static_cast<uint64_t>(panel_rows), static_cast<uint64_t>(cols)));
+  std::vector<std::vector<std::byte>> converted(static_cast<size_t>(pool.size()));
+  for (auto& buffer : converted) buffer.resize(static_cast<size_t>(row * panel_rows));
+  pool.parallel_for(rows, panel_rows, [&](int64_t begin, int64_t end, int worker) {
+    std::byte* of_panel = converted[static_cast<size_t>(worker)].data();
+    for (int64_t r = begin; r < end; r += panel_rows) {
+      const int64_t count = std::min(panel_rows, end - r);
       for (int64_t i = 0; i < count; ++i) convert_row(tensor, r + i, dtype, of_panel + i * row);
-      pack_panels(dtype, of_panel, count, cols, 0, count, copy_ + r / kPanelRows * panel);
+      pack_rows(dtype, of_panel, count, cols, 0, count, copy_ + r / panel_rows * panel);
     }
   });
+}
+
+void CpuWeight::pack_exactly(const TensorView& tensor, ThreadPool& pool, CpuArena& arena) {
+  const int64_t panel = packed_panel_bytes(cols);
+  checked_product(static_cast<uint64_t>(rows), static_cast<uint64_t>(cols), "the tensor " + tensor.name);
+  const uint64_t panel_bytes = packed_panels_bytes(static_cast<uint64_t>(rows), static_cast<uint64_t>(cols));
+  copy_ = arena.take(panel_bytes, "the weights, as packed bf16");
+  data_ = copy_;
+  // What a worker packs, and its outliers.
+  struct Part {
+    int64_t begin = 0;
+    int64_t end = 0;
+    std::vector<PackedOutlier> outliers;
+    std::vector<std::byte> converted;
+  };
+  std::vector<Part> parts(static_cast<size_t>(pool.size()));
+  const auto row = static_cast<int64_t>(bytes_of(dtype, static_cast<uint64_t>(cols)));
+  pool.parallel_for(rows, kPlainPanelRows, [&](int64_t begin, int64_t end, int worker) {
+    Part& part = parts[static_cast<size_t>(worker)];
+    part.begin = begin;
+    part.end = end;
+    if (dtype == tensor.dtype) {
+      pack_bf16(tensor.bytes.data(), rows, cols, begin, end, copy_, part.outliers);
+      return;
+    }
+    part.converted.resize(static_cast<size_t>(row * kPlainPanelRows));
+    for (int64_t r = begin; r < end; r += kPlainPanelRows) {
+      const int64_t count = std::min(kPlainPanelRows, end - r);
+      for (int64_t i = 0; i < count; ++i) convert_row(tensor, r + i, dtype, part.converted.data() + i * row);
+      pack_bf16(part.converted.data(), count, cols, 0, count, copy_ + r / kPlainPanelRows * panel,
+                part.outliers);
+    }
+  });
+  uint64_t count = 0;
+  for (const Part& part : parts) count += part.outliers.size();
+  if (count > UINT32_MAX) {
+    throw Error(ErrorKind::unsupported,
+                fmt::format("the tensor {} has too many outliers for bf16p; choose bf16", tensor.name));
+  }
+  auto* outliers = reinterpret_cast<PackedOutlier*>(
+      arena.take(count * sizeof(PackedOutlier), "the weights, as packed bf16"));
+  uint32_t first = 0;
+  for (const Part& part : parts) {
+    move_packed_outliers(copy_, cols, part.begin, part.end, first);
+    std::copy(part.outliers.begin(), part.outliers.end(), outliers + first);
+    first += static_cast<uint32_t>(part.outliers.size());
+  }
+  outliers_ = outliers;
+  stored_bytes = panel_bytes + count * sizeof(PackedOutlier);
 }
 
 void CpuWeight::convert(const TensorView& tensor, ThreadPool& pool, CpuArena& arena) {
@@ -125,16 +216,30 @@ void CpuWeight::convert(const TensorView& tensor, ThreadPool& pool, CpuArena& ar
 }
 
 void CpuWeight::read_row(int64_t row, float* out) const {
-  if (is_quantized(dtype)) {
-    unpack_panel_row(dtype, data_, cols, row, out);
-  } else {
+  if (layout_ == CpuLayout::rows) {
     unpack(dtype, data_ + row * static_cast<int64_t>(bytes_of(dtype, static_cast<uint64_t>(cols))), 0, cols,
            out);
+  } else if (is_quantized(dtype)) {
+    unpack_panel_row(dtype, data_, cols, row, out);
+  } else if (packed()) {
+    std::vector<uint16_t> stored(static_cast<size_t>(cols));
+    unpack_bf16_row(data_, outliers_, cols, row, stored.data());
+    unpack(dtype, reinterpret_cast<const std::byte*>(stored.data()), 0, cols, out);
+  } else {
+    std::array<std::byte, kPiece * sizeof(float)> stored;
+    for (int64_t k = 0; k < cols; k += kPiece) {
+      const int64_t n = std::min(kPiece, cols - k);
+      plain_panel_row(dtype, data_, cols, row, k, n, stored.data());
+      unpack(dtype, stored.data(), 0, n, out + k);
+    }
   }
 }
 
-uint64_t kept_bytes(DType dtype, uint64_t rows, uint64_t cols) {
-  return is_quantized(dtype) ? panel_bytes(dtype, rows, cols) : bytes_of(dtype, rows * cols);
+uint64_t kept_bytes(DType dtype, uint64_t rows, uint64_t cols, bool packed_bf16) {
+  if (rows == 1) return bytes_of(dtype, cols);
+  if (packed_bf16 && dtype == DType::bf16 && can_pack_bf16(static_cast<int64_t>(cols)))
+    return packed_panels_bytes(rows, cols);
+  return is_quantized(dtype) ? panel_bytes(dtype, rows, cols) : plain_panels_bytes(dtype, rows, cols);
 }
 
 CpuKvCache::CpuKvCache(DType cell, int layer_count, int block_count, int kv_head_count, int head_size) {

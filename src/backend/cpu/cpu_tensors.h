@@ -3,6 +3,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/cpu_memory.h"
 #include "core/thread_pool.h"
+#include "kernels/packed_bf16.h"
 
 namespace qwench {
 
@@ -19,31 +20,43 @@ class CpuMatrix final : public Matrix {
   CpuMemory memory_;
 };
 
-/// Plain types are kept row-major, as in the file: in the mapped bytes themselves, or in a converted copy;
-/// quantized ones always in panels (kernels/panels.h). Vectors ([1, n]: norms and biases) are always f32.
+/// How a weight lies in memory.
+enum class CpuLayout {
+  panels,         ///< for products: kernels/plain_panels.h, or kernels/panels.h for quantized types
+  packed_panels,  ///< bf16: kernels/packed_bf16.h, unless that saves nothing; others: panels
+  rows,           ///< row after row, as in a file: tables of which rows are read, and vectors
+};
+
+/// Matrices are packed into panels; tables stay in the mapped bytes themselves where they keep their type.
+/// Vectors ([1, n]: norms and biases) are always f32.
 class CpuWeight final : public Weight {
  public:
   /// Throws Error: malformed where the tensor's bytes do not fit its shape, unsupported where `dtype` is a
   /// quantized type that is neither the tensor's own nor one that can_quantize, out_of_memory.
   /// Copies lie in `arena`, which must outlive the weight.
-  CpuWeight(const TensorView& tensor, DType kept_as, ThreadPool& pool, CpuArena& arena);
+  CpuWeight(const TensorView& tensor, DType kept_as, CpuLayout wanted, ThreadPool& pool, CpuArena& arena);
 
   const std::byte* data() const { return data_; }
-  /// Of a matrix: out[cols], exact.
+  /// out[cols], exact.
   void read_row(int64_t row, float* out) const;
+  bool packed() const { return layout_ == CpuLayout::packed_panels; }
+  const PackedOutlier* outliers() const { return outliers_; }
   /// Of a vector.
   const float* floats() const { return reinterpret_cast<const float*>(copy_); }
 
  private:
   void convert(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
   void pack_into_panels(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
+  void pack_exactly(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
 
+  CpuLayout layout_;
   const std::byte* data_ = nullptr;
   std::byte* copy_ = nullptr;
+  const PackedOutlier* outliers_ = nullptr;
 };
 
-/// Bytes that a CpuWeight of this shape takes.
-uint64_t kept_bytes(DType dtype, uint64_t rows, uint64_t cols);
+/// Bytes that a CpuWeight of this shape takes in panels, and that a vector takes.
+uint64_t kept_bytes(DType dtype, uint64_t rows, uint64_t cols, bool packed_bf16 = false);
 
 class CpuKvCache final : public KvCache {
  public:

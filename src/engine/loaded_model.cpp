@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
 
 #include "backend/device.h"
 #include "checkpoint/expected_tensors.h"
@@ -43,8 +44,10 @@ const EngineOptions& checked(const EngineOptions& options) {
 
 LoadedModel::LoadedModel(const std::filesystem::path& path, const EngineOptions& options)
     : checkpoint_(Checkpoint::open(path)),
-      text_(ModelText::open(*checkpoint_)),
       pool_(thread_count(checked(options).threads)) {
+  // Tokenizer tables are read while the weights are.
+  std::future<ModelText> text =
+      std::async(std::launch::async, [this] { return ModelText::open(*checkpoint_); });
   check_tensors(*checkpoint_);
   options_ = options;
   options_.progress = {};
@@ -62,6 +65,7 @@ LoadedModel::LoadedModel(const std::filesystem::path& path, const EngineOptions&
   info_.max_batch = plan.max_batch;
   info_.max_batch_tokens = plan.max_batch_tokens;
   put_on_device(options.progress);
+  text_ = text.get();
   describe(path);
   prepare_generation();
   generation_.speculation = options.speculation;

@@ -106,7 +106,9 @@ std::vector<Bpe::Merge> read_merges(dom::element model, const Vocabulary& vocabu
     const auto parts = read_merge(entry, merges.size(), what);
     const std::string_view left = parts.first;
     const std::string_view right = parts.second;
-    const auto need = [&](std::string_view token) {
+    // Tokens mostly have their ids in the order in which merges make them, which saves looking them up.
+    const auto need = [&](std::string_view token, TokenId guess = -1) {
+      if (vocabulary.has(guess) && vocabulary.text(guess) == token) return guess;
       const auto id = vocabulary.find(token);
       if (!id) {
         fail(what, fmt::format("model.merges[{}] ({} and {}) needs the token {}, which is not in model.vocab",
@@ -118,7 +120,8 @@ std::vector<Bpe::Merge> read_merges(dom::element model, const Vocabulary& vocabu
     const TokenId right_id = need(right);
     joined = left;
     joined += right.starts_with(prefix) ? right.substr(prefix.size()) : right;
-    merges.push_back({left_id, right_id, need(joined), static_cast<uint32_t>(merges.size())});
+    const TokenId guess = merges.empty() ? -1 : merges.back().result + 1;
+    merges.push_back({left_id, right_id, need(joined, guess), static_cast<uint32_t>(merges.size())});
   }
   return merges;
 }

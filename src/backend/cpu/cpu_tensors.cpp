@@ -222,9 +222,10 @@ void CpuWeight::read_row(int64_t row, float* out) const {
   } else if (is_quantized(dtype)) {
     unpack_panel_row(dtype, data_, cols, row, out);
   } else if (packed()) {
-    std::vector<uint16_t> stored(static_cast<size_t>(cols));
-    unpack_bf16_row(data_, outliers_, cols, row, stored.data());
-    unpack(dtype, reinterpret_cast<const std::byte*>(stored.data()), 0, cols, out);
+    // In the second half of the row: widened from its beginning on, it is read before it is written to.
+    auto* stored = reinterpret_cast<uint16_t*>(out) + cols;
+    unpack_bf16_row(data_, outliers_, cols, row, stored);
+    unpack(dtype, reinterpret_cast<const std::byte*>(stored), 0, cols, out);
   } else {
     std::array<std::byte, kPiece * sizeof(float)> stored;
     for (int64_t k = 0; k < cols; k += kPiece) {

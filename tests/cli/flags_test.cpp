@@ -164,6 +164,13 @@ TEST(ModelFlags, ContradictionsAreUsageErrors) {
   EXPECT_THROW(parse_model({"/", "a", "-p", "b"}).text.read(false), UsageError);
 }
 
+TEST(ModelFlags, Bf16pIsBf16Packed) {
+  const ModelAndText parsed = parse_model({"/", "--dtype", "bf16p"});
+  EXPECT_EQ(parsed.model.options().dtype, DType::bf16);
+  EXPECT_TRUE(parsed.model.options().packed_bf16);
+  EXPECT_FALSE(parse_model({"/", "--dtype", "bf16"}).model.options().packed_bf16);
+}
+
 TEST(ModelFlags, AMissingModelIsNamed) {
   try {
     parse_model({"/nowhere/model"});

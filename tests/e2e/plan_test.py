@@ -86,6 +86,7 @@ class Plan(TestCase):
                 self.measure(folder, 1024, 3, "--kv-dtype", "bf16")
                 self.measure(folder, 2048, 1, "--dtype", "f32")
                 self.measure(folder, 1024, 1, "--dtype", "q8_0")
+                self.measure(folder, 1024, 1, "--dtype", "bf16p")
 
     def test_what_is_refused_is_refused_in_the_same_words(self):
         model = fetched(SMOLLM2)

@@ -55,6 +55,14 @@ class Score(TestCase):
                 rows = [{"ids": prompt["ids"]} for prompt in read_json("models", name, "golden.json")["prompts"]]
                 self.assertEqual(jsonl("score", folder, rows=rows), jsonl("score", os.path.join(MODELS, name), rows=rows))
 
+    def test_bf16p_gives_the_bits_of_bf16(self):
+        for name in DENSE:
+            with self.subTest(name):
+                folder = os.path.join(MODELS, name)
+                rows = [{"ids": prompt["ids"]} for prompt in read_json("models", name, "golden.json")["prompts"]]
+                self.assertEqual(jsonl("score", folder, "--dtype", "bf16p", rows=rows),
+                                 jsonl("score", folder, "--dtype", "bf16", rows=rows))
+
     def test_models_of_experts_are_refused_with_a_sentence(self):
         for name in MIXTURES:
             with self.subTest(name):

@@ -17,9 +17,10 @@ HWY_BEFORE_NAMESPACE();
 namespace qwench {
 namespace HWY_NAMESPACE {
 
-// Rows of x up to which weights are widened in registers, and how many share that.
+// Rows of x up to which weights are widened in registers, and how many share that: a vector of 16 lanes has
+// all rows of a panel, so that twice as many rows have as many sums.
 constexpr int kFusedRows = 8;
-constexpr int kRowsTogether = 4;
+constexpr int kRowsTogether = kLanes == 16 ? 8 : 4;
 // Rows of x that are used by many panels while a chunk of them is in the L2 cache.
 constexpr int64_t kRowBlock = 192;
 static_assert(kRowBlock * kLinearChunk + kLinearChunk * kTileOuts <= kLinearScratch);

@@ -128,6 +128,7 @@ class PrettyPrinter {
       ++allowance;
     }
     const std::string_view text = string.text.view();
+    rt_.work(text.size() * 64);  // each word is quoted anew
     std::vector<std::string> chunks;
     const auto lines = split_lines(rt_, text, true);
     for (size_t i = 0; i < lines.size(); ++i) {

@@ -194,6 +194,16 @@ TEST(Tokenizer, AnUnknownTypeIsAnErrorThatNamesItAndWhatIsSupported) {
   EXPECT_NE(load_error(json).find("256"), std::string::npos);
 }
 
+TEST(Tokenizer, ProcessorsThatAddAroundEachOtherAreRefused) {
+  nlohmann::json json = byte_tokenizer();
+  const nlohmann::json bert = {{"type", "BertProcessing"}, {"sep", {"a", 97}}, {"cls", {"b", 98}}};
+  const nlohmann::json bytes = {{"type", "ByteLevel"}};
+  json["post_processor"] = {{"type", "Sequence"}, {"processors", {bytes, bert}}};
+  EXPECT_EQ(load(json)->add_special({1}), (Ids{98, 1, 97}));
+  json["post_processor"]["processors"].push_back(bert);
+  EXPECT_NE(load_error(json).find("more than one processor"), std::string::npos) << load_error(json);
+}
+
 TEST(Tokenizer, AnUnknownTokenThatIsNoTokenMattersWhereItIsNeeded) {
   nlohmann::json json = byte_tokenizer();
   json["model"]["unk_token"] = "<unk>";

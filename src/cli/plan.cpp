@@ -132,12 +132,9 @@ Json as_json(const Report& report) {
     object["weight_bytes_per_token"] = p.bytes_per_token;
     return object;
   }
-  object["bytes"] = {{"weights", p.weights},
-                     {"embedding", p.embedding},
-                     {"kv_cache", p.kv_cache()},
-                     {"activations", p.activations},
-                     {"tokenizer", p.text},
-                     {"program", p.program},
+  object["bytes"] = {{"weights", p.weights},     {"embedding", p.embedding},
+                     {"kv_cache", p.kv_cache()}, {"activations", p.activations},
+                     {"tokenizer", p.text},      {"program", p.program},
                      {"total", p.total()}};
   object["kv_bytes_per_token"] = p.kv_per_token;
   object["weight_bytes_per_token"] = p.bytes_per_token;

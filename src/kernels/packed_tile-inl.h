@@ -23,6 +23,8 @@ constexpr int kPackedVectors = kPanelOuts / static_cast<int>(kPackedLanes);
 
 // w[v][k] = number k < 4 of rows [v * kPackedLanes, (v + 1) * kPackedLanes) of a line, without its outliers.
 struct PackedLine {
+  // Written out: a constructor that the compiler makes is not compiled for the instruction set.
+  HWY_INLINE PackedLine() {}
   VL w[kPackedVectors][kPackedLineNumbers];
 };
 

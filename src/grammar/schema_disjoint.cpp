@@ -12,14 +12,6 @@ std::optional<Json> values_of(const Json& schema) {
   return std::nullopt;
 }
 
-const char* type_of(const Json& value) {
-  if (value.is_null()) return "null";
-  if (value.is_boolean()) return "boolean";
-  if (value.is_string()) return "string";
-  if (value.is_number()) return "number";
-  return value.is_object() ? "object" : "array";
-}
-
 std::set<std::string> types_with_values(const Json& schema) {
   const auto values = values_of(schema);
   std::set<std::string> types;

@@ -314,9 +314,9 @@ void Service::log_prompt(const std::string& request_id, const std::string& text)
 void Service::look_for_calls(const ToolUse& use, const PromptText& text, AnswerHead& head,
                              Request& request) const {
   const ToolSyntax syntax = text.tool_syntax();
-  head.tools = ToolCallOptions{syntax, use.declared, use.parallel};
+  head.tools = ToolCallOptions{syntax, use.declared, use.parallel, request.constraint.has_value()};
   if (flags_tool_tags_special(text.required())) request.skip_special_tokens = false;
-  auto grammar = tool_grammars_.get(syntax, use);
+  auto grammar = tool_grammars_.get(syntax, use, request.constraint);
   if (grammar)
     request.constraint = Constraint{.kind = Constraint::Kind::compiled, .compiled = std::move(grammar)};
 }

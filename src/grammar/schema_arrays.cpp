@@ -1,14 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "grammar/schema_compiler.h"
 
 namespace qwench {
 namespace {
-
-bool is_true(const Json& value) { return value.is_boolean() && value.get<bool>(); }
 
 /// Older drafts have tuples as an array of "items", "additionalItems" behind them.
 Json with_prefix_items(Json schema) {

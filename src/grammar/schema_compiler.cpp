@@ -17,8 +17,6 @@ constexpr int kDeepestSchema = 200;
 
 constexpr std::array kUnsupported = {"unevaluatedItems", "$dynamicRef", "$recursiveRef"};
 
-bool is_true(const Json& value) { return value.is_boolean() && value.get<bool>(); }
-
 bool has_type(const Json& value, const std::set<std::string>& types) {
   if (value.is_null()) return types.contains("null");
   if (value.is_boolean()) return types.contains("boolean");

@@ -55,7 +55,6 @@ bool are_disjoint(const SchemaDocument& document, const Json& first, const Json&
   if (depth > kDeepest) return false;
   const Json a = document.flatten(first, path);
   const Json b = document.flatten(second, path);
-  const auto is_false = [](const Json& schema) { return schema.is_boolean() && !schema.get<bool>(); };
   if (is_false(a) || is_false(b)) return true;
   if (!a.is_object() || !b.is_object()) return false;
 

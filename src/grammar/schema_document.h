@@ -65,6 +65,8 @@ class SchemaDocument {
 std::set<std::string> declared_types(const Json& type);
 /// The types a schema takes: those of "type", else those its keywords speak of, else all.
 std::set<std::string> types_of(const Json& schema);
+inline bool is_true(const Json& schema) { return schema.is_boolean() && schema.get<bool>(); }
+inline bool is_false(const Json& schema) { return schema.is_boolean() && !schema.get<bool>(); }
 /// "null", "boolean", "string", "number", "object" or "array".
 const char* type_of(const Json& value);
 /// Whether a match of the pattern is found in the text. Throws Error for what is no pattern.

@@ -40,7 +40,6 @@ bool is_one_of(const std::string& name, const std::array<const char*, N>& names)
 Json SchemaDocument::merge(const Json& first, const Json& second, const std::string& path, int depth) const {
   spend(path);
   if (depth > kDeepestMerge) fail(path, "its $ref and allOf are nested too deeply or refer to themselves");
-  const auto is_true = [](const Json& schema) { return schema.is_boolean() && schema.get<bool>(); };
   if (is_true(first)) return second;
   if (is_true(second)) return first;
   if (first.is_boolean() || second.is_boolean()) return false;
@@ -150,7 +149,9 @@ void SchemaDocument::merge_objects(Json& into, const Json& b, const std::string&
     const auto others = [&](const Json& from, const Json& to) {
       Json found = Json::object();
       if (!to.contains("properties") || !to["properties"].is_object()) return found;
-      for (const auto& [name, schema] : to["properties"].items()) {
+      for (const auto& property : to["properties"].items()) {
+        const std::string& name = property.key();
+        const Json& schema = property.value();
         if (!from.contains(keyword) || (from.contains("properties") && from["properties"].contains(name)))
           continue;
         if (from.contains("patternProperties") && from["patternProperties"].is_object()) {

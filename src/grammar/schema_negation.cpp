@@ -9,8 +9,6 @@ namespace {
 
 const char* const kTypes[] = {"array", "boolean", "null", "number", "object", "string"};
 
-bool is_bool(const Json& schema, bool value) { return schema.is_boolean() && schema.get<bool>() == value; }
-
 Json beside(const char* type, Json assertion) {
   return {{"type", type}, {kAlso, Json::array({std::move(assertion)})}};
 }
@@ -161,24 +159,24 @@ void SchemaDocument::add_breaks(const Json& schema, const std::string& keyword, 
     if (!value.is_object()) refuse();
     for (const auto& [name, property] : value.items()) {
       Json broken = negate(property, path, depth);
-      if (is_bool(broken, false)) continue;
+      if (is_false(broken)) continue;
       ways.push_back({{"type", "object"},
                       {"required", Json::array({name})},
                       {"properties", {{name, std::move(broken)}}}});
     }
   } else if (keyword == "items" && !schema.contains("prefixItems")) {
     Json broken = negate(value, path, depth);
-    if (!is_bool(broken, false)) ways.push_back({{"type", "array"}, {"contains", std::move(broken)}});
+    if (!is_false(broken)) ways.push_back({{"type", "array"}, {"contains", std::move(broken)}});
   } else if (keyword == "contains" && !schema.contains("minContains") && !schema.contains("maxContains")) {
     ways.push_back({{"type", "array"}, {"items", negate(value, path, depth)}});
   } else if (keyword == "anyOf") {
     Json all = true;
     if (!value.is_array()) refuse();
     for (const Json& branch : value) all = merge(all, negate(branch, path, depth), path, depth);
-    if (!is_bool(all, false)) ways.push_back(std::move(all));
+    if (!is_false(all)) ways.push_back(std::move(all));
   } else {
     const bool says_nothing =
-        is_bool(value, keyword != "uniqueItems") || (value.is_object() && value.empty());
+        (keyword == "uniqueItems" ? is_false(value) : is_true(value)) || (value.is_object() && value.empty());
     if (!says_nothing) refuse();
   }
 }
@@ -212,7 +210,7 @@ Json SchemaDocument::apply_conditions(Json schema, const std::string& path, int 
       const Json fits =
           holds ? merge(schema, *condition, place, depth + 1) : without(schema, *condition, place, depth + 1);
       Json way = merge(fits, (holds ? then : otherwise).value_or(true), path, depth + 1);
-      if (!is_bool(way, false)) ways.push_back(std::move(way));
+      if (!is_false(way)) ways.push_back(std::move(way));
     }
     schema = any_of(std::move(ways));
     if (!schema.is_object()) return schema;

@@ -9,9 +9,7 @@
 namespace qwench {
 namespace {
 
-bool is_false(const Json& schema) { return schema.is_boolean() && !schema.get<bool>(); }
-
-const Json* find(const Json& schema, const char* keyword) {
+const Json* keyword_of(const Json& schema, const char* keyword) {
   const auto found = schema.find(keyword);
   return found == schema.end() ? nullptr : &*found;
 }
@@ -30,7 +28,7 @@ struct SchemaCompiler::Members {
 
 SchemaCompiler::Members SchemaCompiler::read_members(const Json& schema, const std::string& path) const {
   Members members;
-  if (const Json* required = find(schema, "required")) {
+  if (const Json* required = keyword_of(schema, "required")) {
     if (!required->is_array()) fail(path, "required: expected an array of names");
     for (const Json& name : *required) {
       if (!name.is_string()) fail(path, "required: expected an array of names");
@@ -40,11 +38,11 @@ SchemaCompiler::Members SchemaCompiler::read_members(const Json& schema, const s
     members.required.erase(std::unique(members.required.begin(), members.required.end()),
                            members.required.end());
   }
-  if (const Json* declared = find(schema, "properties")) members.declared = *declared;
-  if (const Json* patterns = find(schema, "patternProperties")) members.patterns = *patterns;
+  if (const Json* declared = keyword_of(schema, "properties")) members.declared = *declared;
+  if (const Json* patterns = keyword_of(schema, "patternProperties")) members.patterns = *patterns;
   if (!members.declared.is_object()) fail(path, "properties: expected an object");
   if (!members.patterns.is_object()) fail(path, "patternProperties: expected an object");
-  if (const Json* names = find(schema, "propertyNames")) members.names = *names;
+  if (const Json* names = keyword_of(schema, "propertyNames")) members.names = *names;
   // Properties that nobody speaks of are valid unless they are forbidden, but written only where the schema
   // asks for them, or speaks of none.
   const bool speaks =
@@ -52,7 +50,7 @@ SchemaCompiler::Members SchemaCompiler::read_members(const Json& schema, const s
                                                [](const Json& one) { return !is_false(one); });
   members.written = !speaks;
   for (const char* keyword : {"unevaluatedProperties", "additionalProperties"}) {
-    const Json* additional = find(schema, keyword);
+    const Json* additional = keyword_of(schema, keyword);
     if (additional == nullptr) continue;
     if (!additional->is_boolean() && !additional->is_object())
       fail(path, fmt::format("{}: expected a schema: an object, true or false", keyword));

@@ -62,8 +62,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data + 1), size - 1);
   const std::string whole = read(bytes, bytes.size() + 1);
   const std::string cut = read(bytes, 1 + data[0] % 64);
-  // A head that is too long is refused at once or when the rest has come.
-  if (whole != cut && !(whole.starts_with("refused") && cut.starts_with("refused"))) {
+  // What is wrong is seen at once, or when the rest of it would have come.
+  const auto unread = [](const std::string& text) {
+    return text.starts_with("refused") || text == "no head" || text.ends_with("not whole");
+  };
+  // Within a line's length of the limit the pieces decide whether a head is too long.
+  const bool too_long = whole == "refused: 431" || cut == "refused: 431";
+  if (whole != cut && !too_long && !(unread(whole) && unread(cut))) {
     std::fprintf(stderr, "whole:\n%s\ncut:\n%s\n", whole.c_str(), cut.c_str());
     std::abort();
   }

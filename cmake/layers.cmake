@@ -1,6 +1,16 @@
 # qwench_precompile(TARGET headers...): large headers of libraries, read once for all of a target's files.
 function(qwench_precompile target)
   target_precompile_headers(${target} PRIVATE ${ARGN})
+  qwench_precompile_options(${target})
+endfunction()
+
+# qwench_precompile_as(TARGET OTHER): what is precompiled for OTHER, whose compile options are the same.
+function(qwench_precompile_as target other)
+  target_precompile_headers(${target} REUSE_FROM ${other})
+  qwench_precompile_options(${target})
+endfunction()
+
+function(qwench_precompile_options target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # Lets ccache see what the header holds. The warnings are false alarms inside the standard library, which GCC
     # no longer knows for a system header once it is precompiled.

@@ -88,6 +88,7 @@ class Header {
   }
 
   void check_metadata(const element& value) const {
+    if (value.is_null()) return;
     simdjson::dom::object object;
     if (value.get(object)) fail("__metadata__ is not an object");
     std::unordered_set<std::string_view> names;

@@ -7,10 +7,14 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/expected_tensors.h"
+#include "checkpoint/weight_files.h"
 #include "cli/model_flags.h"
+#include "core/json.h"
 #include "core/log.h"
 #include "core/mapped_file.h"
 #include "engine/model_text.h"
+#include "inspect/listing.h"
+#include "inspect/mixture.h"
 #include "qwench/error.h"
 #include "text/tokenizer.h"
 
@@ -43,7 +47,37 @@ std::string describe_text(const ModelText& text) {
   return result + (text.templates() != nullptr ? " and a chat template" : "");
 }
 
+CheckResult all_of(std::vector<std::string> problems) {
+  std::string first = problems.front();
+  if (problems.size() > 1)
+    first += fmt::format(" (and {})", plural(static_cast<int64_t>(problems.size()) - 1, "more problem"));
+  return {std::move(first), std::move(problems)};
+}
+
+/// A mixture of experts, which can be checked though it does not run.
+CheckResult check_mixture(const fs::path& path, const Listing& listing) {
+  const MixtureConfig config = MixtureConfig::from_json(listing.config(), (path / "config.json").string());
+  std::vector<std::string> problems = tensor_problems(listing, config);
+  if (!problems.empty()) return all_of(std::move(problems));
+  return {fmt::format(
+              "{}: sound; {} in {}, {}; a {} model of {}, {} experts, {} of them for a token; {}. Models "
+              "of experts are not run yet",
+              path.string(), listing.format(), plural(static_cast<int64_t>(listing.files().size()), "file"),
+              megabytes(listing.bytes()), config.family, plural(config.dense.num_layers, "layer"),
+              config.experts, config.experts_per_token, describe_text(ModelText::from_folder(path))),
+          {}};
+}
+
+bool is_mixture_folder(const fs::path& path) {
+  const WeightFiles found = find_weight_files(path);
+  if (found.gguf || !found.has_config || !fs::is_directory(path)) return false;
+  constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+  const std::string file = (path / "config.json").string();
+  return is_mixture(parse_json(read_text_file(file, kMaxConfigBytes), file));
+}
+
 CheckResult check_model(const fs::path& path) {
+  if (is_mixture_folder(path)) return check_mixture(path, Listing::open(path));
   const auto checkpoint = Checkpoint::open(path);
   const Weights weights = weigh(*checkpoint);
   const std::string file = fmt::format("{} in {}, {}", checkpoint->format(),
@@ -56,12 +90,7 @@ CheckResult check_model(const fs::path& path) {
             {}};
   }
   std::vector<std::string> problems = tensor_problems(*checkpoint);
-  if (!problems.empty()) {
-    std::string first = problems.front();
-    if (problems.size() > 1)
-      first += fmt::format(" (and {})", plural(static_cast<int64_t>(problems.size()) - 1, "more problem"));
-    return {std::move(first), std::move(problems)};
-  }
+  if (!problems.empty()) return all_of(std::move(problems));
   const ModelText text = ModelText::open(*checkpoint);
   const ModelConfig& config = checkpoint->config();
   if (text.tokenizer() && text.tokenizer()->size() > config.vocab_size) {

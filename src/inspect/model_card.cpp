@@ -6,6 +6,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/utf8.h"
+#include "inspect/mixture.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -47,6 +48,13 @@ ModelCard model_card(const Listing& listing) {
     }
   } catch (const Error& error) {
     card.not_run = error.what();
+  }
+  if (listing.gguf() == nullptr && is_mixture(listing.config())) {
+    try {
+      MixtureConfig::from_json(listing.config(), (listing.path() / "config.json").string());
+    } catch (const Error& error) {
+      card.not_run = error.what();
+    }
   }
   card.architecture = text_field(listing, "architectures");
   card.family = card.config ? card.config->family : text_field(listing, "model_type");

@@ -96,10 +96,11 @@ void AddedTokenMatcher::split(std::string_view text, std::span<const ByteSpan> t
     i = end;  // a match that is refused is passed over whole
     if (skip_special && token.special) continue;
     if (token.single_word && (word_before(text, begin) || word_at(text, end))) continue;
-    if (token.lstrip) begin = space_begin(text, begin, std::min(done, begin));
+    // What an rstrip before took along is matched again, but for what this one's lstrip lets go of.
+    if (token.lstrip) begin = std::max(space_begin(text, begin, std::min(done, begin)), done);
     if (token.rstrip) end = space_end(text, end);
     if (done < begin) parts.push_back({{done, begin}, -1});
-    parts.push_back({{begin, end}, token.id});
+    if (begin < end) parts.push_back({{begin, end}, token.id});
     done = end;
   }
   if (done < text.size()) parts.push_back({{done, text.size()}, -1});

@@ -94,26 +94,22 @@ Bpe::Bpe(Vocabulary vocabulary, const std::vector<Merge>& merges, BpeOptions opt
     all_bytes &= byte_tokens_[b] >= 0;
   }
   if (!options_.unk_token.empty()) {
-    const auto unk = vocabulary_.find(options_.unk_token);
-    if (!unk) {
-      throw Error(ErrorKind::malformed, fmt::format("{}: model.unk_token {} is not in the vocabulary", what,
-                                                    printable(options_.unk_token)));
-    }
-    unk_ = *unk;
+    unk_ = vocabulary_.find(options_.unk_token).value_or(kMissing);
+    what_ = what;
   }
   works_on_bytes_ = options_.continuing_subword_prefix.empty() && options_.end_of_word_suffix.empty() &&
-                    (all_bytes || (unk_ < 0 && !options_.byte_fallback));
+                    (all_bytes || (unk_ == -1 && !options_.byte_fallback));
+}
+
+std::optional<TokenId> Bpe::whole(std::string_view piece, bool raw, BpeScratch& scratch) const {
+  if (!options_.ignore_merges || piece.empty()) return std::nullopt;
+  if (!raw) return vocabulary_.find(piece);
+  scratch.text.clear();
+  append_byte_alphabet(scratch.text, piece);
+  return vocabulary_.find(scratch.text);
 }
 
 void Bpe::append_bytes(std::string_view piece, BpeScratch& scratch, std::vector<TokenId>& out) const {
-  if (options_.ignore_merges) {
-    scratch.text.clear();
-    append_byte_alphabet(scratch.text, piece);
-    if (const auto whole = vocabulary_.find(scratch.text)) {
-      out.push_back(*whole);
-      return;
-    }
-  }
   scratch.ids.clear();
   for (const char b : piece) {
     const TokenId id = byte_tokens_[static_cast<uint8_t>(b)];
@@ -123,13 +119,6 @@ void Bpe::append_bytes(std::string_view piece, BpeScratch& scratch, std::vector<
 }
 
 void Bpe::append_text(std::string_view piece, BpeScratch& scratch, std::vector<TokenId>& out) const {
-  if (piece.empty()) return;
-  if (options_.ignore_merges) {
-    if (const auto whole = vocabulary_.find(piece)) {
-      out.push_back(*whole);
-      return;
-    }
-  }
   scratch.ids.clear();
   add_symbols(piece, scratch);
   merge(scratch, out);
@@ -165,7 +154,14 @@ void Bpe::add_symbols(std::string_view piece, BpeScratch& scratch) const {
         continue;
       }
     }
-    if (unk_ < 0) continue;
+    if (unk_ == -1) continue;
+    if (unk_ == kMissing) {
+      throw Error(
+          ErrorKind::malformed,
+          fmt::format("{}: the text holds {}, which is in no token, and model.unk_token {} is not in the "
+                      "vocabulary",
+                      what_, printable(symbol), printable(options_.unk_token)));
+    }
     if (unk_waiting && !options_.fuse_unk) scratch.ids.push_back(unk_);
     unk_waiting = true;
   }

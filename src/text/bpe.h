@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +43,8 @@ class Bpe {
     uint32_t rank;
   };
 
-  /// Throws Error (malformed), beginning with `what`, when unk_token is not in the vocabulary.
+  /// `what` begins the message of an Error (malformed) that append_text throws where it needs an unk_token
+  /// that is not in the vocabulary.
   Bpe(Vocabulary vocabulary, const std::vector<Merge>& merges, BpeOptions options, const std::string& what);
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -51,7 +53,11 @@ class Bpe {
   /// Whether append_bytes may be used: symbols are single bytes of GPT-2's alphabet and nothing else.
   bool works_on_bytes() const { return works_on_bytes_; }
 
-  /// Appends the tokens of a piece written in the vocabulary's own characters.
+  /// The token that a piece is without any merge, where the model asks for that (ignore_merges). `raw`: the
+  /// piece is raw bytes, as for append_bytes.
+  std::optional<TokenId> whole(std::string_view piece, bool raw, BpeScratch& scratch) const;
+
+  /// Appends the tokens that merges make of a piece written in the vocabulary's own characters.
   void append_text(std::string_view piece, BpeScratch& scratch, std::vector<TokenId>& out) const;
   /// The same for a piece of raw bytes, each of which stands for its character in GPT-2's alphabet.
   void append_bytes(std::string_view piece, BpeScratch& scratch, std::vector<TokenId>& out) const;
@@ -89,7 +95,9 @@ class Bpe {
   std::vector<Slot> slots_;                     // a power of two, at most half full
   std::array<TokenId, 256> byte_tokens_{};      // of GPT-2's alphabet; -1 = none
   std::array<TokenId, 256> fallback_tokens_{};  // "<0x00>".."<0xFF>"; -1 = none
-  TokenId unk_ = -1;
+  static constexpr TokenId kMissing = -2;
+  TokenId unk_ = -1;  // -1: none is named; kMissing: the one named is no token, an error where it is needed
+  std::string what_;  // for that error
   bool works_on_bytes_ = false;
 };
 

@@ -32,7 +32,7 @@ Detokenizer& Detokenizer::operator=(Detokenizer&&) noexcept = default;
 
 std::string Detokenizer::push(TokenId id) {
   const auto text = tokenizer_->stored_text(id);
-  if (!text || (skip_special_ && tokenizer_->is_special(id))) return {};
+  if (!text || (skip_special_ && tokenizer_->is_skipped(id))) return {};
   steps_->chunk(*text);
   steps_->end_token();
   return std::exchange(*out_, {});

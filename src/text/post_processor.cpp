@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "checkpoint/printable.h"
+#include "qwench/error.h"
 #include "text/bpe_vocabulary.h"
 #include "text/tokenizer_fields.h"
 
@@ -84,6 +85,13 @@ void PostProcessor::append_steps(const Json& json, const std::string& where, int
 PostProcessor PostProcessor::from_json(const Json& json, const std::string& where) {
   PostProcessor out;
   if (!json.is_null()) append_steps(json, where, 0, out.steps_);
+  // The reference takes what a step adds for texts of their own, which the next step puts more around.
+  for (size_t i = 0; i + 1 < out.steps_.size(); ++i) {
+    if (out.steps_[i].size() != 1) {
+      throw Error(ErrorKind::unsupported,
+                  fmt::format("{}: more than one processor adds tokens, which is not supported", where));
+    }
+  }
   return out;
 }
 

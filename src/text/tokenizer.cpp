@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <unordered_set>
 
 #include "core/mapped_file.h"
 #include "core/utf8.h"
@@ -104,6 +105,7 @@ struct Tokenizer::Impl {
   std::vector<int> added_by_id;  // index into parts.added, -1 = none
   std::vector<std::string>
       written;  // what parts.added decode to: their contents, normalized where the token is
+  std::unordered_set<std::string_view> special_texts;  // contents of the special ones, in parts.added
   int size = 0;
   mutable std::mutex mutex;
   mutable std::vector<std::unique_ptr<Workspace>> idle;
@@ -122,6 +124,9 @@ struct Tokenizer::Impl {
     in_text = AddedTokenMatcher(std::move(raw));
     in_normalized = AddedTokenMatcher(std::move(normalized));
     added_by_id.assign(static_cast<size_t>(size), -1);
+    for (const AddedToken& token : parts.added) {
+      if (token.special) special_texts.insert(token.content);
+    }
     for (size_t i = 0; i < parts.added.size(); ++i)
       added_by_id[static_cast<size_t>(parts.added[i].id)] = static_cast<int>(i);
     std::sort(parts.stop_ids.begin(), parts.stop_ids.end());
@@ -185,13 +190,15 @@ struct Tokenizer::Impl {
     } else {
       in_text.split(text, trusted, specials == SpecialTokens::non_special, found);
     }
+    const bool controls = specials == SpecialTokens::all && trusted.size() == 1 && trusted[0].begin == 0 &&
+                          trusted[0].end == text.size();
     for (const TextPart& part : found) {
       if (part.id >= 0) {
         out.push_back(part.id);
       } else {
         append_text(text.substr(part.span.begin, part.span.end - part.span.begin), part.span.begin == 0,
                     in_normalized.empty() ? std::vector<ByteSpan>() : inside(trusted, part.span), specials,
-                    *workspace, out);
+                    controls, *workspace, out);
       }
     }
     return out;
@@ -199,7 +206,8 @@ struct Tokenizer::Impl {
 
   /// A text between the tokens that are looked for before normalization.
   void append_text(std::string_view text, bool at_start, std::vector<ByteSpan> trusted,
-                   SpecialTokens specials, Workspace& workspace, std::vector<TokenId>& out) const {
+                   SpecialTokens specials, bool controls, Workspace& workspace,
+                   std::vector<TokenId>& out) const {
     NormalizedText normalized;
     if (parts.normalizer && !parts.normalizer->leaves_as_is(text)) {
       normalized.text = text;
@@ -216,7 +224,7 @@ struct Tokenizer::Impl {
       trusted = spans_of(normalized.trusted);
     }
     if (in_normalized.empty() || specials == SpecialTokens::none)
-      return append_pieces(text, at_start, workspace, out);
+      return append_pieces(text, at_start, controls, workspace, out);
     std::vector<TextPart> found;
     in_normalized.split(text, trusted, specials == SpecialTokens::non_special, found);
     for (const TextPart& part : found) {
@@ -224,13 +232,14 @@ struct Tokenizer::Impl {
         out.push_back(part.id);
       } else {
         append_pieces(text.substr(part.span.begin, part.span.end - part.span.begin),
-                      at_start && part.span.begin == 0, workspace, out);
+                      at_start && part.span.begin == 0, controls, workspace, out);
       }
     }
   }
 
-  /// A text without added tokens.
-  void append_pieces(std::string_view text, bool at_start, Workspace& workspace,
+  /// A text without added tokens. `controls`: a whole piece may still be a special token of the vocabulary,
+  /// as ignore_merges has it.
+  void append_pieces(std::string_view text, bool at_start, bool controls, Workspace& workspace,
                      std::vector<TokenId>& out) const {
     PreTokenizedText& pre = workspace.pieces;
     pre.reset(text, at_start);
@@ -239,11 +248,21 @@ struct Tokenizer::Impl {
       const std::string_view piece = pre.piece(span);
       if (workspace.cache.append(piece, out)) continue;
       const size_t before = out.size();
+      const auto whole = parts.model->whole(piece, !pre.bytes_mapped, workspace.scratch);
+      if (whole) {
+        const AddedToken* const token = added(*whole);
+        const bool control = token && token->special;
+        if (!control || controls) {
+          out.push_back(*whole);
+          if (!control) workspace.cache.insert(piece, std::span<const TokenId>(out).subspan(before));
+          continue;
+        }
+      }
       if (pre.bytes_mapped)
         parts.model->append_text(piece, workspace.scratch, out);
       else
         parts.model->append_bytes(piece, workspace.scratch, out);
-      workspace.cache.insert(piece, std::span<const TokenId>(out).subspan(before));
+      if (!whole) workspace.cache.insert(piece, std::span<const TokenId>(out).subspan(before));
     }
   }
 };
@@ -294,6 +313,10 @@ bool Tokenizer::is_added(TokenId id) const { return impl_->added(id) != nullptr;
 bool Tokenizer::is_special(TokenId id) const {
   const AddedToken* token = impl_->added(id);
   return token && token->special;
+}
+bool Tokenizer::is_skipped(TokenId id) const {
+  const auto text = stored_text(id);
+  return text && impl_->special_texts.contains(*text);
 }
 
 std::optional<TokenId> Tokenizer::find(std::string_view token) const {

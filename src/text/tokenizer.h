@@ -58,12 +58,15 @@ class Tokenizer {
   std::vector<TokenId> add_special(std::vector<TokenId> ids) const;
 
   /// The text of `ids`; those without a token (see has) give nothing, ill-formed UTF-8 becomes U+FFFD.
-  /// `skip_special` leaves out the tokens flagged special.
+  /// `skip_special` leaves out the tokens flagged special (see is_skipped).
   std::string decode(std::span<const TokenId> ids, bool skip_special) const;
 
   int size() const;            ///< 1 + the largest id that is a token; ids from there on decode to nothing
   bool has(TokenId id) const;  ///< whether there is such a token
   bool is_special(TokenId id) const;
+  /// Whether decode(skip_special) leaves the token out: what it decodes to is the content of a special token,
+  /// as Hugging Face tokenizers has it. A special token that the normalizer changes is not left out.
+  bool is_skipped(TokenId id) const;
   bool is_added(TokenId id) const;  ///< recognised in the text, before the merges
   std::optional<TokenId> find(
       std::string_view token) const;         ///< by the text of the vocabulary ("Ġthe", "<|im_end|>")

@@ -153,9 +153,20 @@ std::shared_ptr<const Bpe> read_model(dom::element model, const std::string& wha
   return std::make_shared<const Bpe>(std::move(vocabulary), merges, std::move(options), what);
 }
 
+/// The id that `tokenizers` gives a token of added_tokens: that of its text, or else the next one. The ids in
+/// the file are what it wrote down, and it does not read them back. `last`: the highest id of the tokens
+/// before, or -1.
+TokenId added_token_id(const TokenizerParts& parts, const std::string& content, TokenId last) {
+  if (const auto known = find_token(parts, content)) return *known;
+  const auto count = static_cast<TokenId>(parts.model->vocabulary().count());
+  return last >= count || (count == 0 && last >= 0) ? last + 1 : count;
+}
+
 void read_added_tokens(const Json& list, TokenizerParts& parts, const std::string& what) {
   if (list.is_null()) return;
   if (!list.is_array()) fail(what, fmt::format("\"added_tokens\" is {}, expected a list", list.type_name()));
+  TokenId last = -1;
+  std::unordered_map<TokenId, std::string> said;  // by the file's ids
   for (size_t i = 0; i < list.size(); ++i) {
     const Fields fields(list[i], fmt::format("{}: added_tokens[{}]", what, i));
     fields.only({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"});
@@ -167,7 +178,36 @@ void read_added_tokens(const Json& list, TokenizerParts& parts, const std::strin
     token.lstrip = fields.flag("lstrip", false);
     token.rstrip = fields.flag("rstrip", false);
     token.normalized = fields.flag("normalized", !token.special);
-    add_token(parts, std::move(token), fields.where());
+    if (token.content.empty()) continue;  // nothing could ever match it
+    const auto [holder, fresh] = said.emplace(token.id, token.content);
+    if (!fresh && holder->second != token.content) {
+      fail(fields.where(), fmt::format("the id {} is that of {} and of {}", token.id,
+                                       printable(holder->second), printable(token.content)));
+    }
+    if (const auto same = parts.added_by_text.find(token.content); same != parts.added_by_text.end()) {
+      AddedToken& other = parts.added[same->second];  // said again: the last one counts, special stays so
+      token.special |= other.special;
+      token.id = other.id;
+      other = std::move(token);
+      continue;
+    }
+    const TokenId id = added_token_id(parts, token.content, last);
+    if (id != token.id) {
+      const Vocabulary& vocabulary = parts.model->vocabulary();
+      if (vocabulary.has(token.id) && !vocabulary.find(token.content)) {
+        fail(fields.where(), fmt::format("the id {} of {} is that of {} in the vocabulary", token.id,
+                                         printable(token.content), printable(vocabulary.text(token.id))));
+      }
+      log_warning(
+          fmt::format("{}: the token {} has the id {} here; {}, which is that of its text or the next "
+                      "one, is used, as Hugging Face tokenizers does",
+                      fields.where(), printable(token.content), token.id, id));
+      token.id = id;
+    }
+    last = std::max(last, id);
+    parts.added_by_id[id] = parts.added.size();
+    parts.added_by_text.emplace(token.content, parts.added.size());
+    parts.added.push_back(std::move(token));
   }
 }
 

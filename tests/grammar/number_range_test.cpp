@@ -6,6 +6,7 @@
 #include <string>
 
 #include "grammar/json_schema.h"
+#include "sanitized.h"
 
 namespace qwench {
 namespace {
@@ -76,7 +77,7 @@ TEST(NumberRange, DecimalsAgainstEachOne) {
 TEST(NumberRange, MultiplesAgainstEachOne) {
   const auto any = compile({{"type", "integer"}, {"multipleOf", 7}});
   const auto within = compile({{"type", "integer"}, {"multipleOf", 12}, {"minimum", -100}, {"maximum", 250}});
-  for (int value = -1100; value <= 1100; ++value) {
+  for (int value = -1100; value <= 1100; value += test::kSanitized ? 11 : 1) {
     EXPECT_EQ(accepts(*any, std::to_string(value)), value % 7 == 0) << value;
     EXPECT_EQ(accepts(*within, std::to_string(value)), value % 12 == 0 && value >= -100 && value <= 250)
         << value;

@@ -43,6 +43,24 @@ TEST(ChatTemplate, ErrorsTellLineAndColumn) {
   EXPECT_EQ(inside.line(), 2);
 }
 
+TEST(ChatTemplate, NumbersAreFormattedAsPythonFormatsThem) {  // each as CPython 3.11 gives it
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"{{ '{:#}'.format(1e16) }}", "1.e+16"},
+      {"{{ '{:#.3}'.format(100.0) }}", "1.00e+02"},
+      {"{{ '{:#.1}'.format(0.0001) }}", "0.0001"},
+      {"{{ '{:#.1}'.format(3.0) }}", "3.e+00"},
+      {"{{ '{:.1}'.format(123456.789) }}", "1e+05"},
+      {"{{ '{:_b}'.format(1234567) }}", "1_0010_1101_0110_1000_0111"},
+      {"{{ '{:_e}'.format(1234567) }}", "1.234567e+06"},
+  };
+  for (const auto& [source, expected] : cases) EXPECT_EQ(render(source), expected) << source;
+  for (const char* source :
+       {"{{ '{:,n}'.format(1.5) }}", "{{ '{:_n}'.format(1) }}", "{{ '{:_c}'.format(65) }}",
+        "{{ '{:#c}'.format(65) }}", "{{ '{:,x}'.format(255) }}"}) {
+    EXPECT_EQ(error_of(source).template_kind(), TemplateErrorKind::other) << source;
+  }
+}
+
 TEST(ChatTemplate, RaiseExceptionGivesItsSentence) {
   ChatTemplateInput input;
   input.messages = Json::array({{{"role", "robot"}}});

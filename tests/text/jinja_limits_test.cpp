@@ -61,6 +61,20 @@ TEST(JinjaLimits, DeepNestingInTheSourceIsASyntaxError) {
   }
 }
 
+TEST(JinjaLimits, WhatATextIsCutIntoCountsAsItIsCut) {
+  for (const char* source : {
+           "{% set a = 'x ' * 2000000 %}{{ a.split()|length }}",
+           "{% set a = 'x ' * 2000000 %}{{ a.rsplit(' ')|length }}",
+           "{% set a = 'x\n' * 2000000 %}{{ a.splitlines()|length }}",
+           "{% set a = 'x' * 4000000 %}{{ a|sort|length }}",
+           "{% set a = 'x' * 4000000 %}{{ a|list|length }}",
+           "{% set a = ' ' * 4000000 %}{{ a|urlencode|length }}",
+           "{% set a = 'xyz ' * 1000000 %}{{ a|pprint|length }}",
+       }) {
+    EXPECT_EQ(failure_of(source), TemplateErrorKind::limit) << source;
+  }
+}
+
 TEST(JinjaLimits, LongFlatSourcesAreFine) {
   const auto renders = [](const std::string& source) {
     return ChatTemplate::parse(source, "long").render({}).text.size();

@@ -186,14 +186,51 @@ TEST(Tokenizer, AnUnknownTypeIsAnErrorThatNamesItAndWhatIsSupported) {
   json["model"]["dropout"] = 0.1;
   EXPECT_NE(load_error(json).find("dropout"), std::string::npos);
   json["model"]["dropout"] = nullptr;
-  json["model"]["unk_token"] = "<unk>";
-  EXPECT_NE(load_error(json).find("<unk>"), std::string::npos);
   json = byte_tokenizer();
   json["something_new"] = 1;
   EXPECT_NE(load_error(json).find("something_new"), std::string::npos);
   json = byte_tokenizer();
   json["added_tokens"].push_back(added("<x>", 256, true));
   EXPECT_NE(load_error(json).find("256"), std::string::npos);
+}
+
+TEST(Tokenizer, ProcessorsThatAddAroundEachOtherAreRefused) {
+  nlohmann::json json = byte_tokenizer();
+  const nlohmann::json bert = {{"type", "BertProcessing"}, {"sep", {"a", 97}}, {"cls", {"b", 98}}};
+  const nlohmann::json bytes = {{"type", "ByteLevel"}};
+  json["post_processor"] = {{"type", "Sequence"}, {"processors", {bytes, bert}}};
+  EXPECT_EQ(load(json)->add_special({1}), (Ids{98, 1, 97}));
+  json["post_processor"]["processors"].push_back(bert);
+  EXPECT_NE(load_error(json).find("more than one processor"), std::string::npos) << load_error(json);
+}
+
+TEST(Tokenizer, AnUnknownTokenThatIsNoTokenMattersWhereItIsNeeded) {
+  nlohmann::json json = byte_tokenizer();
+  json["model"]["unk_token"] = "<unk>";
+  EXPECT_EQ(load(json)->encode("ab", SpecialTokens::all), bytes_of("ab"));
+  json["pre_tokenizer"] = nullptr;
+  json["model"]["vocab"] = {{"a", 0}, {"b", 1}};
+  const auto letters = load(json);
+  EXPECT_EQ(letters->encode("ab", SpecialTokens::all), (Ids{0, 1}));
+  try {
+    letters->encode("abc", SpecialTokens::all);
+    FAIL() << "encoded";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("<unk>"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Tokenizer, AWholePieceThatIsASpecialTokenOfTheVocabularyStaysTextUnlessTrusted) {
+  nlohmann::json json = byte_tokenizer();
+  json["pre_tokenizer"]["use_regex"] = false;
+  json["model"]["vocab"]["<|end|>"] = 256;
+  json["model"]["ignore_merges"] = true;
+  const auto tokenizer = load(json);
+  EXPECT_EQ(tokenizer->encode("<|end|>", SpecialTokens::all), (Ids{256}));
+  EXPECT_EQ(tokenizer->encode("<|end|>", SpecialTokens::none), bytes_of("<|end|>"));
+  EXPECT_EQ(tokenizer->encode("<|end|>", SpecialTokens::non_special), bytes_of("<|end|>"));
+  EXPECT_EQ(tokenizer->encode("<|end|>", std::span<const ByteSpan>()), bytes_of("<|end|>"));
+  EXPECT_EQ(tokenizer->encode("<|end|>", SpecialTokens::all), (Ids{256}));
 }
 
 TEST(Tokenizer, MalformedFilesAreRefusedInOneSentence) {

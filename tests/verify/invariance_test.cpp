@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sanitized.h"
 #include "verify_files.h"
 
 namespace qwench {
@@ -14,7 +15,10 @@ TEST(Invariance, RandomMixesGiveEveryRequestWhatItGetsAlone) {
   int64_t tokens = 0;
   EngineStats total;
   uint64_t seed = 0;
+  const int every = test::kSanitized ? 4 : 1;  // of the models, under sanitizers
+  int index = 0;
   for (const std::string& model : test::dense_golden_models()) {
+    if (index++ % every != 0) continue;
     InvarianceOptions options;
     options.seed = ++seed;
     options.rounds = 2;
@@ -39,11 +43,11 @@ TEST(Invariance, RandomMixesGiveEveryRequestWhatItGetsAlone) {
       "invariance: %d completions, %ld tokens, %ld preemptions, %ld tokens found in the cache, "
       "%ld right guesses, %ld cancelled\n",
       completions, tokens, total.preemptions, total.prefix_hits, total.draft_hits, total.finished[2]);
-  EXPECT_GT(completions, 150);
-  EXPECT_GT(total.preemptions, 10);
-  EXPECT_GT(total.prefix_hits, 1000);
-  EXPECT_GT(total.draft_hits, 10);
-  EXPECT_GT(total.finished[2], 10);
+  EXPECT_GT(completions, 150 / every);
+  EXPECT_GT(total.preemptions, 10 / every);
+  EXPECT_GT(total.prefix_hits, 1000 / every);
+  EXPECT_GT(total.draft_hits, 10 / every);
+  EXPECT_GT(total.finished[2], 10 / every);
 }
 
 TEST(Invariance, RoundsAreAskedForInRange) {

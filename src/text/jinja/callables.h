@@ -92,6 +92,7 @@ class TemplateReference final : public Thing {
   TemplateReference(Interpreter& interpreter, std::shared_ptr<Context> context)
       : interpreter_(interpreter), context_(std::move(context)) {}
   std::string type_name() const override { return "TemplateReference"; }
+  TrackedText repr(Runtime&) const override { return TrackedText::of_template("<TemplateReference None>"); }
   Value attribute(Runtime& rt, const Value& self, std::string_view name) override;
   Value item(Runtime& rt, const Value& key) override;
 

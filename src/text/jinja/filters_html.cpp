@@ -78,7 +78,7 @@ Value strip_tags_filter(Runtime& rt, Arguments& arguments) {
   rt.work(text.size() * 4);
   text = without_parts(without_parts(text, "<!--", "-->"), "<", ">");
   TrackedText joined;
-  for (const ByteSpan& word : split_spaces(text.view(), -1)) {
+  for (const ByteSpan& word : split_spaces(rt, text.view(), -1)) {
     if (!joined.empty()) joined.append(" ", false);
     joined.append(text, word.begin, word.end);
   }
@@ -116,7 +116,7 @@ void append_quoted(TrackedText& out, const TrackedText& text, bool for_query) {
 
 Value urlencode_filter(Runtime& rt, Arguments& arguments) {
   const Value value = bind("urlencode", arguments, {"value"}, 1)[0];
-  if (value.is_string()) rt.work(value.as<String>().text.size() * 32);
+  if (value.is_string()) rt.work(value.as<String>().text.size() * 128);
   TrackedText out;
   TrackedText storage;
   if (value.is_string() || !is_iterable(rt, value)) {
@@ -175,7 +175,7 @@ Value urlize_filter(Runtime& rt, Arguments& arguments) {
   if (truthy(rt, bound[2])) relations.emplace_back("nofollow");
   if (truthy(rt, bound[4])) {
     const std::string_view given = to_string_argument("urlize", bound[4]).text.view();
-    for (const ByteSpan& part : split_spaces(given, -1))
+    for (const ByteSpan& part : split_spaces(rt, given, -1))
       relations.emplace_back(given.substr(part.begin, part.end - part.begin));
   }
   std::sort(relations.begin(), relations.end());

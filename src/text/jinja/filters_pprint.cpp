@@ -128,8 +128,9 @@ class PrettyPrinter {
       ++allowance;
     }
     const std::string_view text = string.text.view();
+    rt_.work(text.size() * 64);  // each word is quoted anew
     std::vector<std::string> chunks;
-    const auto lines = split_lines(text, true);
+    const auto lines = split_lines(rt_, text, true);
     for (size_t i = 0; i < lines.size(); ++i) {
       const std::string_view line = text.substr(lines[i].begin, lines[i].end - lines[i].begin);
       const bool last_line = i + 1 == lines.size();

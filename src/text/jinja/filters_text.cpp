@@ -103,7 +103,7 @@ Value indent_filter(Runtime& rt, Arguments& arguments) {
   rt.work(text.size() * 4);
   TrackedText out;
   bool is_first = true;
-  for (const ByteSpan& line : split_lines(text.view(), false)) {
+  for (const ByteSpan& line : split_lines(rt, text.view(), false)) {
     if (!is_first) out.append("\n", false);
     if (is_first ? first : blank || line.begin != line.end) out.append(indention);
     is_first = false;
@@ -158,7 +158,7 @@ Value wordwrap_filter(Runtime& rt, Arguments& arguments) {
   const TrackedText newline = TrackedText::of_template("\n");
   const TrackedText& separator =
       bound[3].is_missing() || bound[3].is_none() ? newline : to_string_argument("wordwrap", bound[3]).text;
-  const auto lines = split_lines(string.text.view(), false);
+  const auto lines = split_lines(rt, string.text.view(), false);
   const bool too_narrow = options.fractional ? bound[1].as_real() <= 0 : options.width <= 0;
   if (too_narrow && !lines.empty()) fail(fmt::format("invalid width {} (must be > 0)", options.width));
   TrackedText out;

@@ -98,6 +98,8 @@ std::vector<Value> to_vector(Runtime& rt, const Value& value) {
     rt.step(items.size());
     return items;
   }
+  // A string becomes one of its own for each character: what cannot fit is known before.
+  if (value.is_string()) rt.heap.check(value.as<String>().length * (sizeof(String) + sizeof(Value)));
   std::vector<Value> items;
   const IteratorPtr iterator = iterate(rt, value);
   for (Value each; iterator->next(rt, each);) {

@@ -30,14 +30,15 @@ std::string without_zeros(std::string mantissa) {
   return mantissa;
 }
 
-std::string general(double value, int precision, bool alternate) {
+/// Style 'g'; the exponent is written from `precision` - `early` on.
+std::string general(double value, int precision, bool alternate, int early = 0) {
   const int digits = std::max(precision, 1);
   const std::string scientific = to_chars(value, std::chars_format::scientific, digits - 1);
   const size_t mark = scientific.find('e');
   int exponent = 0;
   const char* first = scientific.data() + mark + (scientific[mark + 1] == '+' ? 2 : 1);
   std::from_chars(first, scientific.data() + scientific.size(), exponent);
-  const bool fixed = exponent >= -4 && exponent < digits;
+  const bool fixed = exponent >= -4 && exponent < digits - early;
   std::string mantissa =
       fixed ? to_chars(value, std::chars_format::fixed, digits - 1 - exponent) : scientific.substr(0, mark);
   if (alternate) {
@@ -94,7 +95,13 @@ std::string real_digits(double value, const FormatSpec& spec) {
   switch (spec.type) {
     case '\0': {
       if (!std::isfinite(value)) return format_magnitude(value, 'g', 6, false);
-      if (precision < 0) return real_repr(std::fabs(value));
+      if (precision < 0) {
+        std::string text = real_repr(std::fabs(value));
+        if (spec.alternate && text.find('.') == std::string::npos)
+          text.insert(std::min(text.find('e'), text.size()), ".");
+        return text;
+      }
+      if (spec.alternate) return general(std::fabs(value), precision, true, 1);
       // Like 'g', but with a digit after the point, so that the exponent begins one power earlier.
       const int digits = std::max(precision, 1);
       std::string text = general(std::fabs(value), digits, spec.alternate);
@@ -222,6 +229,12 @@ std::string format_number(const Value& number, const FormatSpec& spec) {
   const auto unknown = [&] {
     fail(fmt::format("Unknown format code '{}' for object of type '{}'", spec.type, type_name(number)));
   };
+  const bool fours = spec.type == 'b' || spec.type == 'o' || spec.type == 'x' || spec.type == 'X';
+  constexpr std::string_view kGrouped = "defgEG%F";
+  if (spec.grouping != '\0' && spec.type != '\0' && kGrouped.find(spec.type) == std::string_view::npos &&
+      !(fours && spec.grouping == '_')) {
+    fail(fmt::format("Cannot specify '{}' with '{}'.", spec.grouping, spec.type));
+  }
   std::string sign;
   std::string digits;
   size_t group_size = 3;
@@ -232,13 +245,12 @@ std::string format_number(const Value& number, const FormatSpec& spec) {
     if (spec.precision >= 0) fail("Precision not allowed in integer format specifier");
     if (spec.type == 'c') {
       if (spec.sign != '\0') fail("Sign not allowed with integer format specifier 'c'");
+      if (spec.alternate) fail("Alternate form (#) not allowed with integer format specifier 'c'");
       const auto code = to_bigint(number).to_int64();
       if (!code || *code < 0 || *code > 0x10FFFF) fail("%c arg not in range(0x110000)");
       append_utf8(digits, static_cast<char32_t>(*code));
     } else {
-      if (spec.grouping == ',' && spec.type != '\0' && spec.type != 'd')
-        fail(fmt::format("Cannot specify ',' with '{}'.", spec.type));
-      if (spec.type == 'b' || spec.type == 'o' || spec.type == 'x' || spec.type == 'X') group_size = 4;
+      if (fours) group_size = 4;
       std::string prefix;
       digits = integer_digits(number, spec, prefix);
       negative = to_bigint(number).negative();

@@ -52,9 +52,9 @@ Value split_method(Runtime& rt, const Value& self, Arguments& arguments) {
   const int64_t max = limit_argument("split", bound[1]);
   rt.work(string.text.size());
   if (bound[0].is_missing() || bound[0].is_none()) {
-    return list_of_parts(
-        rt, string,
-        from_right ? split_spaces_right(string.text.view(), max) : split_spaces(string.text.view(), max));
+    return list_of_parts(rt, string,
+                         from_right ? split_spaces_right(rt, string.text.view(), max)
+                                    : split_spaces(rt, string.text.view(), max));
   }
   const std::string_view separator = to_string_argument("split", bound[0]).text.view();
   if (separator.empty()) fail("empty separator");
@@ -67,7 +67,7 @@ Value split_lines_method(Runtime& rt, const Value& self, Arguments& arguments) {
   const auto bound = bind("splitlines", arguments, {"keepends"}, 0);
   const String& string = text_of_self(self);
   rt.work(string.text.size());
-  return list_of_parts(rt, string, split_lines(string.text.view(), truthy(rt, bound[0])));
+  return list_of_parts(rt, string, split_lines(rt, string.text.view(), truthy(rt, bound[0])));
 }
 
 template <bool from_right>

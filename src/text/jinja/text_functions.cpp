@@ -43,6 +43,13 @@ size_t previous(std::string_view text, size_t at) {
   return at;
 }
 
+void add_part(Runtime& rt, std::vector<ByteSpan>& parts, ByteSpan part) {
+  // A vector that grows has its old elements beside the new ones.
+  if (parts.size() == parts.capacity()) rt.heap.check(3 * parts.capacity() * sizeof(ByteSpan));
+  rt.step();
+  parts.push_back(part);
+}
+
 }  // namespace
 
 TrackedText change_case(const TrackedText& text, LetterCase target) {
@@ -122,7 +129,7 @@ ByteSpan strip(std::string_view text, const std::string_view* characters, bool l
   return kept;
 }
 
-std::vector<ByteSpan> split_spaces(std::string_view text, int64_t max) {
+std::vector<ByteSpan> split_spaces(Runtime& rt, std::string_view text, int64_t max) {
   std::vector<ByteSpan> parts;
   size_t at = 0;
   const auto skip = [&](bool spaces) {
@@ -137,15 +144,15 @@ std::vector<ByteSpan> split_spaces(std::string_view text, int64_t max) {
     if (at >= text.size()) return parts;
     const size_t begin = at;
     if (max >= 0 && static_cast<int64_t>(parts.size()) >= max) {
-      parts.push_back({begin, text.size()});
+      add_part(rt, parts, {begin, text.size()});
       return parts;
     }
     skip(false);
-    parts.push_back({begin, at});
+    add_part(rt, parts, {begin, at});
   }
 }
 
-std::vector<ByteSpan> split_spaces_right(std::string_view text, int64_t max) {
+std::vector<ByteSpan> split_spaces_right(Runtime& rt, std::string_view text, int64_t max) {
   std::vector<ByteSpan> parts;
   size_t at = text.size();
   const auto skip = [&](bool spaces) {
@@ -160,11 +167,11 @@ std::vector<ByteSpan> split_spaces_right(std::string_view text, int64_t max) {
     if (at == 0) break;
     const size_t end = at;
     if (max >= 0 && static_cast<int64_t>(parts.size()) >= max) {
-      parts.push_back({0, end});
+      add_part(rt, parts, {0, end});
       break;
     }
     skip(false);
-    parts.push_back({at, end});
+    add_part(rt, parts, {at, end});
   }
   std::reverse(parts.begin(), parts.end());
   return parts;
@@ -176,11 +183,10 @@ std::vector<ByteSpan> split_on(Runtime& rt, std::string_view text, std::string_v
   while (max < 0 || static_cast<int64_t>(parts.size()) < max) {
     const size_t found = find_text(rt, text, separator, begin);
     if (found == std::string_view::npos) break;
-    parts.push_back({begin, found});
+    add_part(rt, parts, {begin, found});
     begin = found + separator.size();
-    rt.step();
   }
-  parts.push_back({begin, text.size()});
+  add_part(rt, parts, {begin, text.size()});
   return parts;
 }
 
@@ -192,15 +198,15 @@ std::vector<ByteSpan> split_on_right(Runtime& rt, std::string_view text, std::st
     const size_t found = text.substr(0, end).rfind(separator);
     if (found == std::string_view::npos) break;
     rt.step(1 + (end - found) / 64 * (1 + separator.size() / 64));
-    parts.push_back({found + separator.size(), end});
+    add_part(rt, parts, {found + separator.size(), end});
     end = found;
   }
-  parts.push_back({0, end});
+  add_part(rt, parts, {0, end});
   std::reverse(parts.begin(), parts.end());
   return parts;
 }
 
-std::vector<ByteSpan> split_lines(std::string_view text, bool keep_ends) {
+std::vector<ByteSpan> split_lines(Runtime& rt, std::string_view text, bool keep_ends) {
   std::vector<ByteSpan> lines;
   size_t begin = 0;
   for (size_t at = 0; at < text.size();) {
@@ -208,12 +214,12 @@ std::vector<ByteSpan> split_lines(std::string_view text, bool keep_ends) {
     size_t next = at + static_cast<size_t>(c.length);
     if (is_line_break(c.code)) {
       if (c.code == '\r' && next < text.size() && text[next] == '\n') ++next;
-      lines.push_back({begin, keep_ends ? next : at});
+      add_part(rt, lines, {begin, keep_ends ? next : at});
       begin = next;
     }
     at = next;
   }
-  if (begin < text.size()) lines.push_back({begin, text.size()});
+  if (begin < text.size()) add_part(rt, lines, {begin, text.size()});
   return lines;
 }
 
@@ -271,9 +277,12 @@ TrackedText center(Runtime& rt, const TrackedText& text, int64_t width, const Tr
 }
 
 Value list_of_parts(Runtime& rt, const String& text, const std::vector<ByteSpan>& parts) {
+  const size_t beside = parts.capacity() * sizeof(ByteSpan) + parts.size() * sizeof(Value);
+  rt.heap.hold(beside);
   std::vector<Value> items;
   items.reserve(parts.size());
   for (const ByteSpan& part : parts) items.push_back(substring(rt, text, part.begin, part.end));
+  rt.heap.let_go(beside);
   return rt.heap.list(std::move(items));
 }
 

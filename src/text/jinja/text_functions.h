@@ -17,14 +17,15 @@ TrackedText change_case(const TrackedText& text, LetterCase target);
 /// The part of `text` that str.strip leaves; `characters` null: white space.
 ByteSpan strip(std::string_view text, const std::string_view* characters, bool left, bool right);
 
-/// str.split and str.rsplit; `max` below 0: no limit. The parts are in order.
-std::vector<ByteSpan> split_spaces(std::string_view text, int64_t max);
-std::vector<ByteSpan> split_spaces_right(std::string_view text, int64_t max);
+/// str.split and str.rsplit; `max` below 0: no limit. The parts are in order; each is a step, and they fail
+/// where their memory would pass the limit.
+std::vector<ByteSpan> split_spaces(Runtime& rt, std::string_view text, int64_t max);
+std::vector<ByteSpan> split_spaces_right(Runtime& rt, std::string_view text, int64_t max);
 std::vector<ByteSpan> split_on(Runtime& rt, std::string_view text, std::string_view separator, int64_t max);
 std::vector<ByteSpan> split_on_right(Runtime& rt, std::string_view text, std::string_view separator,
                                      int64_t max);
 /// str.splitlines: at all of Python's line boundaries.
-std::vector<ByteSpan> split_lines(std::string_view text, bool keep_ends);
+std::vector<ByteSpan> split_lines(Runtime& rt, std::string_view text, bool keep_ends);
 
 TrackedText replace(Runtime& rt, const TrackedText& text, std::string_view old, const TrackedText& with,
                     int64_t max);

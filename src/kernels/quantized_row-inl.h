@@ -16,10 +16,11 @@ namespace HWY_NAMESPACE {
 
 // Exact sums of products with 16-bit numbers of x, a lane for each row of the piece.
 struct ExactSum {
+  // Written out: a constructor that the compiler makes is not compiled for the instruction set.
+  HWY_INLINE ExactSum() : sum(hn::Zero(DG())), more(hn::Zero(DG())) {}
   VG sum;
   VG more;  // used where products are added to two sums
 };
-HWY_INLINE ExactSum NoProducts() { return {hn::Zero(DG()), hn::Zero(DG())}; }
 #if HWY_TARGET == HWY_SCALAR
 HWY_INLINE void AddPairs(Pairs w, const int16_t* x, ExactSum& s) {
   const auto at = [&](int i) { return static_cast<int16_t>(w.v[i]) * x[i]; };
@@ -51,9 +52,6 @@ HWY_INLINE void PartTimesRows(const uint8_t* part, const int16_t* const* x, int6
   constexpr bool kHalves = P::kScales == 2;
   constexpr bool kTwoSums = kHalves || MR == 1;
   ExactSum sums[2][MR];
-  for (auto& of_half : sums) {
-    Unroll<MR>([&](auto r) HWY_ATTR __attribute__((always_inline)) { of_half[r] = NoProducts(); });
-  }
   Unroll<16>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
     const Pairs w = P::template Get<p>(vectors);
     constexpr int kSum = kHalves ? p / 8 : kTwoSums ? p % 2 : 0;

@@ -44,7 +44,9 @@ def tiny_model(folder):
                 continue
             merges.append(["".join(letters[:end - 1]), letters[end - 1]])
             vocab[joined] = len(vocab)
-    assert len(vocab) < EOS
+    while len(vocab) < EOS:  # added tokens are numbered behind the vocabulary
+        vocab[f"zq{len(vocab)}"] = len(vocab)
+    assert len(vocab) == EOS
     added = [{"id": EOS + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
               "special": i == 0} for i, text in enumerate(["<|end|>", "<think>", "</think>"])]
     tokenizer = {"version": "1.0", "added_tokens": added, "normalizer": None, "post_processor": None,

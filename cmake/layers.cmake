@@ -42,6 +42,11 @@ function(qwench_layer name)
   add_library(qwench_${name} STATIC ${sources})
   target_include_directories(qwench_${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(qwench_${name} PUBLIC ${LAYER_LINK})
+  # The fuzzers see which of the code that reads outside input they reach.
+  set(readers core checkpoint hub text grammar model server)
+  if(QWENCH_FUZZ AND CMAKE_CXX_COMPILER_ID MATCHES Clang AND name IN_LIST readers)
+    target_compile_options(qwench_${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   qwench_unity(qwench_${name})
 endfunction()
 

@@ -5,11 +5,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
+#include "checkpoint/checkpoint.h"
 #include "cli/command_line.h"
+#include "cli/device_flags.h"
 #include "cli/model_flags.h"
 #include "cli/pooling_flag.h"
+#include "engine/model_plan.h"
 #include "hub/cache.h"
 #include "qwench/error.h"
 #include "server/server.h"
@@ -27,6 +31,8 @@ struct ServeOptions {
   int drain_timeout = 30;
   int request_timeout = 600;
   std::string pooling;
+  int cache_tokens = 0;
+  std::string cache_memory;
 
   void add_to(CommandLine& line);
   void finish();
@@ -36,6 +42,16 @@ struct ServeOptions {
 void ServeOptions::add_to(CommandLine& line) {
   model.add_to(line, ModelFlags::Default::search, true);
   model.add_speculation_to(line);
+  const std::string loading = "Loading";
+  line.add_option("--kv-cache-tokens", cache_tokens,
+                  "tokens of all answers together that the KV cache holds; when absent as memory and "
+                  "--max-batch allow")
+      .value_name("N")
+      .whole_number()
+      .group(loading);
+  line.add_option("--kv-cache-memory", cache_memory, "the same as memory: 2GiB, 500MB")
+      .value_name("SIZE")
+      .group(loading);
   const std::string net = "Network";
   server::HttpOptions& http = server.http;
   line.add_option("--host", http.host, "address or name to listen on; 0.0.0.0 for every one")
@@ -128,6 +144,11 @@ void ServeOptions::finish() {
   check_range("--max-body-mb", max_body_mb, 1, 1024);
   check_range("--request-timeout", request_timeout, 0, kLongest);
   check_range("--drain-timeout", drain_timeout, 0, kLongest);
+  if (cache_tokens < 0 || cache_tokens > (1 << 30))
+    throw UsageError(fmt::format("--kv-cache-tokens {}: expected 1 to 2^30", cache_tokens));
+  if (cache_tokens > 0 && !cache_memory.empty())
+    throw UsageError("--kv-cache-tokens and --kv-cache-memory say the same; give one of the two");
+  if (!cache_memory.empty()) parse_bytes("--kv-cache-memory", cache_memory);
   if (server.http.ssl_cert.empty() != server.http.ssl_key.empty())
     throw UsageError("--ssl-cert and --ssl-key go together");
   server.service.pooling = pooling_flag(pooling);
@@ -145,9 +166,28 @@ void ServeOptions::finish() {
   if (server.service.model_names.empty()) server.service.model_names.push_back(name_of(model.path()));
 }
 
+/// How many tokens' keys and values that much memory holds.
+int64_t tokens_within(uint64_t memory, const std::filesystem::path& model, EngineOptions options) {
+  const auto checkpoint = Checkpoint::open(model);
+  options.context = options.max_batch = options.max_batch_tokens = 1;
+  options.device = "cpu";  // where it runs changes nothing here
+  const uint64_t token =
+      plan_model(*checkpoint, options, std::numeric_limits<uint64_t>::max() / 2).kv_per_token;
+  if (memory / token >= uint64_t{1} << 30)
+    throw UsageError("--kv-cache-memory: more than a cache can hold, 2^30 tokens");
+  if (memory < token * kKvBlockTokens)
+    throw UsageError(fmt::format("--kv-cache-memory: {} bytes hold less than {} tokens, of {} bytes each",
+                                 memory, kKvBlockTokens, token));
+  return static_cast<int64_t>(memory / (token * kKvBlockTokens) * kKvBlockTokens);
+}
+
 EngineOptions ServeOptions::engine() const {
   EngineOptions options = model.options();
   options.max_queue = server.service.max_queue;
+  options.cache_tokens = cache_tokens;
+  if (!cache_memory.empty())
+    options.cache_tokens =
+        tokens_within(parse_bytes("--kv-cache-memory", cache_memory), model.path(), options);
   return options;
 }
 

@@ -22,9 +22,9 @@ bool is_name_char(char c) {
 
 class GbnfParser {
  public:
-  explicit GbnfParser(std::string_view text) : builder_("the grammar"), text_(text) {}
+  GbnfParser(GrammarBuilder& builder, std::string_view text) : builder_(builder), text_(text) {}
 
-  std::shared_ptr<const Grammar> parse() {
+  GrammarBuilder::RuleId parse() {
     if (text_.size() > kLargestGrammarText)
       builder_.fail(fmt::format("it has {} bytes, more than {}", text_.size(), kLargestGrammarText));
     if (!is_valid_utf8(text_)) builder_.fail("it is not valid UTF-8");
@@ -36,7 +36,7 @@ class GbnfParser {
       if (!builder_.defined(rule))
         builder_.fail(fmt::format("the rule \"{}\" is used but not defined", name));
     }
-    return builder_.build(root->second);
+    return root->second;
   }
 
  private:
@@ -254,7 +254,7 @@ class GbnfParser {
     return negated ? set.complement() : set;
   }
 
-  GrammarBuilder builder_;
+  GrammarBuilder& builder_;
   std::string_view text_;
   size_t at_ = 0;
   int depth_ = 0;
@@ -263,6 +263,13 @@ class GbnfParser {
 
 }  // namespace
 
-std::shared_ptr<const Grammar> compile_gbnf(std::string_view text) { return GbnfParser(text).parse(); }
+GrammarBuilder::RuleId add_gbnf(GrammarBuilder& builder, std::string_view text) {
+  return GbnfParser(builder, text).parse();
+}
+
+std::shared_ptr<const Grammar> compile_gbnf(std::string_view text) {
+  GrammarBuilder builder("the grammar");
+  return builder.build(add_gbnf(builder, text));
+}
 
 }  // namespace qwench

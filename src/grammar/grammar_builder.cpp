@@ -76,6 +76,11 @@ GrammarBuilder::Expr GrammarBuilder::chars(const CodeRanges& set) {
   return add({.kind = Kind::chars, .what = static_cast<uint32_t>(sets_.size() - 1)});
 }
 
+GrammarBuilder::Expr GrammarBuilder::byte(uint8_t low, uint8_t high) {
+  sets_.push_back({ByteSequence{{low, high}}});
+  return add({.kind = Kind::chars, .what = static_cast<uint32_t>(sets_.size() - 1)});
+}
+
 GrammarBuilder::Expr GrammarBuilder::sequence(std::vector<Expr> parts) {
   if (parts.empty()) return empty();
   if (parts.size() == 1) return parts[0];

@@ -32,6 +32,7 @@ class GrammarBuilder {
   Expr nothing();                        ///< no text at all
   Expr literal(std::string_view bytes);  ///< these bytes
   Expr chars(const CodeRanges& set);     ///< one character, as UTF-8
+  Expr byte(uint8_t low, uint8_t high);  ///< one byte of a range
   Expr special(std::string text);        ///< an added token
   Expr sequence(std::vector<Expr> parts);
   Expr either(std::vector<Expr> alternatives);

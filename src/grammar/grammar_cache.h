@@ -7,16 +7,11 @@
 #include <string>
 #include <unordered_map>
 
+#include "grammar/constraint_grammar.h"
 #include "grammar/grammar.h"
 #include "qwench/constraint.h"
 
 namespace qwench {
-
-/// The grammar of a constraint. Throws Error (invalid_argument) with a sentence that says what is wrong with
-/// it.
-std::shared_ptr<const Grammar> compile_constraint(const Constraint& constraint);
-std::shared_ptr<const Grammar> compile_regex(const std::string& pattern);
-std::shared_ptr<const Grammar> compile_choice(const std::vector<std::string>& choices);
 
 /// Compiled grammars by what they were compiled from; those unused longest leave first. Thread-safe.
 class GrammarCache {

@@ -16,6 +16,8 @@ namespace qwench {
 /// the keyword and the place of what is not supported and would change which texts are valid.
 std::shared_ptr<const Grammar> compile_json_schema(std::string_view schema);
 std::shared_ptr<const Grammar> compile_json_schema(const Json& schema);
+/// A schema's text, checked for its size and depth. Throws Error (invalid_argument).
+Json parse_json_schema(std::string_view schema);
 /// Any JSON object.
 std::shared_ptr<const Grammar> compile_json_object();
 

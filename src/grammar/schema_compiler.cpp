@@ -15,27 +15,7 @@ namespace {
 
 constexpr int kDeepestSchema = 200;
 
-constexpr std::array kUnsupported = {
-    "not",
-    "if",
-    "then",
-    "else",
-    "contains",
-    "minContains",
-    "maxContains",
-    "patternProperties",
-    "propertyNames",
-    "dependentRequired",
-    "dependentSchemas",
-    "dependencies",
-    "unevaluatedItems",
-    "$dynamicRef",
-    "$recursiveRef",
-    "additionalItems",
-};
-
-bool is_false(const Json& value) { return value.is_boolean() && !value.get<bool>(); }
-bool is_true(const Json& value) { return value.is_boolean() && value.get<bool>(); }
+constexpr std::array kUnsupported = {"unevaluatedItems", "$dynamicRef", "$recursiveRef"};
 
 bool has_type(const Json& value, const std::set<std::string>& types) {
   if (value.is_null()) return types.contains("null");
@@ -64,8 +44,8 @@ GrammarBuilder::Expr SchemaCompiler::compile(const Json& schema, const std::stri
     fail(path, "expected a schema: an object, true or false");
   } else {
     check_keywords(schema, path);
-    const bool ref = schema.contains("$ref");
-    if (ref || schema.contains("allOf")) {
+    if (SchemaDocument::flattens(schema)) {
+      const bool ref = schema.contains("$ref");
       Json others = schema;
       others.erase("$ref");
       if (ref && schema["$ref"].is_string() && !has_assertions(others)) {
@@ -107,15 +87,10 @@ void SchemaCompiler::check_keywords(const Json& schema, const std::string& path)
   for (const char* keyword : kUnsupported) {
     if (!schema.contains(keyword)) continue;
     const Json& value = schema[keyword];
-    const bool says_nothing = (value.is_object() && value.empty() && std::string_view(keyword) != "not" &&
-                               std::string_view(keyword) != "if") ||
-                              is_true(value);
-    if (!says_nothing) fail(path, fmt::format("the keyword \"{}\" is not supported", keyword));
-  }
-  if (schema.contains("uniqueItems") && !is_false(schema["uniqueItems"])) {
-    const bool single = schema.contains("maxItems") && schema["maxItems"].is_number_integer() &&
-                        schema["maxItems"].get<int64_t>() <= 1;
-    if (!single) fail(path, "the keyword \"uniqueItems\" is not supported");
+    const bool says_nothing = (value.is_object() && value.empty()) || is_true(value);
+    const bool of_items = std::string_view(keyword) == "unevaluatedItems" && !schema.contains("anyOf") &&
+                          !schema.contains("oneOf");
+    if (!says_nothing && !of_items) fail(path, fmt::format("the keyword \"{}\" is not supported", keyword));
   }
 }
 
@@ -158,14 +133,14 @@ GrammarBuilder::Expr SchemaCompiler::compile_branches(const Json& schema, const 
     branches.push_back(alone ? list[i]
                              : document_.merge(base, list[i], fmt::format("{}/{}/{}", path, keyword, i)));
   if (std::string_view(keyword) == "oneOf") {
-    for (size_t i = 0; i < branches.size(); ++i) {
-      for (size_t j = 0; j < i; ++j) {
-        if (are_disjoint(document_, branches[i], branches[j], path)) continue;
-        fail(path, fmt::format("oneOf: it is not evident that no value is valid under both alternatives {} "
-                               "and {}; give them different types, or a required property with different "
-                               "const values, or use anyOf",
-                               j, i));
-      }
+    try {
+      branches = document_.exclusive(branches, list, path);
+    } catch (const Error& error) {
+      fail(path,
+           fmt::format("oneOf: it is not evident that no value is valid under two of its alternatives; give "
+                       "them different types, or a required property with different const values, or use "
+                       "anyOf ({})",
+                       error.what()));
     }
   }
   std::vector<Expr> ways;
@@ -190,7 +165,8 @@ GrammarBuilder::Expr SchemaCompiler::compile_values(const Json& schema, const st
     JsonText json(builder);
     SchemaCompiler compiler(builder, json, root_);
     const GrammarBuilder::RuleId rule = builder.declare("values");
-    builder.define(rule, compiler.compile(others, path));
+    // Where nothing is valid, a byte that no JSON begins with is.
+    builder.define(rule, builder.either({compiler.compile(others, path), builder.literal("!")}));
     grammar = builder.build(rule);
   }
   std::vector<Expr> ways;
@@ -224,90 +200,6 @@ std::optional<int> SchemaCompiler::count(const Json& schema, const char* keyword
   return static_cast<int>(std::min(number, kMost));
 }
 
-GrammarBuilder::Expr SchemaCompiler::compile_string(const Json& schema, const std::string& path) {
-  const bool by_length = !schema.contains("pattern") && !schema.contains("format");
-  const EncodeChars encode = [&](const CodeRanges& set) {
-    return by_length ? json_.any_char() : json_.encode(set);
-  };
-  const auto content = string_content(schema, encode, path);
-  if (!content) return json_.string();
-  const Expr quote = builder_.literal("\"");
-  return builder_.sequence({quote, *content, quote});
-}
-
-std::optional<GrammarBuilder::Expr> SchemaCompiler::string_content(const Json& schema,
-                                                                   const EncodeChars& encode,
-                                                                   const std::string& path) {
-  const int least = count(schema, "minLength", path).value_or(0);
-  const int most = count(schema, "maxLength", path).value_or(GrammarBuilder::kUnbounded);
-  const bool bounded = least > 0 || most != GrammarBuilder::kUnbounded;
-  if (most != GrammarBuilder::kUnbounded && most < least) return builder_.nothing();
-  const bool pattern = schema.contains("pattern");
-  const bool format = schema.contains("format");
-  if (!pattern && !format) {
-    if (!bounded) return std::nullopt;
-    return builder_.repeat(encode(CodeRanges::all()), least, most);
-  }
-  if (pattern && format) fail(path, "\"pattern\" and \"format\" together are not supported");
-  const char* keyword = pattern ? "pattern" : "format";
-  if (!schema[keyword].is_string()) fail(path, fmt::format("{}: expected a string", keyword));
-  const std::string text = schema[keyword].get<std::string>();
-  const char* known = format ? format_pattern(text) : nullptr;
-  if (format && known == nullptr)
-    fail(path, fmt::format("the format \"{}\" is not supported; there are {}", text, known_formats()));
-  if (bounded)
-    fail(path, fmt::format("\"minLength\" and \"maxLength\" are not supported beside \"{}\"; put the length "
-                           "into a pattern",
-                           keyword));
-  const auto branches = parse_regex(builder_, known != nullptr ? known : text, encode, path + ": ");
-  return format ? matches_whole(builder_, branches) : holds_match(builder_, branches, encode);
-}
-
-std::optional<NumberBound> SchemaCompiler::bound(const Json& schema, const char* inclusive,
-                                                 const char* exclusive, bool lower,
-                                                 const std::string& path) const {
-  std::optional<NumberBound> tightest;
-  for (const char* keyword : {inclusive, exclusive}) {
-    if (!schema.contains(keyword)) continue;
-    const Json& value = schema[keyword];
-    // Draft 4 has booleans here, which change what minimum and maximum mean.
-    if (!value.is_number()) fail(path, fmt::format("{}: found {}, expected a number", keyword, value.dump()));
-    const auto decimal = Decimal::of(value);
-    if (!decimal) fail(path, fmt::format("{}: found {}, which has too many digits", keyword, value.dump()));
-    const NumberBound found{*decimal, keyword == exclusive};
-    if (tightest) {
-      const int order = compare(found.value, tightest->value);
-      const bool tighter = lower ? order > 0 : order < 0;
-      if (!tighter && !(order == 0 && found.exclusive)) continue;
-    }
-    tightest = found;
-  }
-  return tightest;
-}
-
-GrammarBuilder::Expr SchemaCompiler::compile_number(const Json& schema, bool integer,
-                                                    const std::string& path) {
-  NumberRange range;
-  range.low = bound(schema, "minimum", "exclusiveMinimum", true, path);
-  range.high = bound(schema, "maximum", "exclusiveMaximum", false, path);
-  range.integer = integer;
-  if (schema.contains("multipleOf")) {
-    constexpr int kMost = 1000;
-    const Json& value = schema["multipleOf"];
-    const auto step = value.is_number() ? Decimal::of(value) : std::nullopt;
-    if (!step || step->negative || step->is_zero() || !step->fraction.empty() || step->whole.size() > 4 ||
-        std::stoi(step->whole) > kMost) {
-      fail(path, fmt::format("multipleOf: found {}; only whole numbers from 1 to {} are supported",
-                             value.dump(), kMost));
-    }
-    range.multiple_of = std::stoi(step->whole);
-    range.integer = true;
-  }
-  if (!range.low && !range.high && range.multiple_of == 1)
-    return range.integer ? json_.integer() : json_.number();
-  return numbers_within(builder_, range);
-}
-
 GrammarBuilder::Expr add_json_schema(GrammarBuilder& builder, JsonText& json, const Json& schema) {
   return SchemaCompiler(builder, json, schema).compile_root();
 }
@@ -320,7 +212,7 @@ std::shared_ptr<const Grammar> compile_json_schema(const Json& schema) {
   return builder.build(root);
 }
 
-std::shared_ptr<const Grammar> compile_json_schema(std::string_view schema) {
+Json parse_json_schema(std::string_view schema) {
   constexpr size_t kLargestSchema = size_t{1} << 18;
   constexpr int kDeepestText = 128;
   if (schema.size() > kLargestSchema) {
@@ -328,10 +220,14 @@ std::shared_ptr<const Grammar> compile_json_schema(std::string_view schema) {
                 fmt::format("the JSON schema: it has {} bytes, more than {}", schema.size(), kLargestSchema));
   }
   try {
-    return compile_json_schema(parse_json(schema, "the JSON schema", kDeepestText));
+    return parse_json(schema, "the JSON schema", kDeepestText);
   } catch (const Error& error) {
     throw Error(ErrorKind::invalid_argument, error.what());
   }
+}
+
+std::shared_ptr<const Grammar> compile_json_schema(std::string_view schema) {
+  return compile_json_schema(parse_json_schema(schema));
 }
 
 std::shared_ptr<const Grammar> compile_json_object() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -13,8 +14,26 @@
 #include "grammar/number_range.h"
 #include "grammar/regex_parser.h"
 #include "grammar/schema_document.h"
+#include "grammar/text_product.h"
 
 namespace qwench {
+
+/// What may be asked of a string.
+struct StringCondition {
+  enum class Kind {
+    pattern,  ///< `value`: a pattern, found somewhere
+    format,   ///< the name of a format
+    length,   ///< [least, most]; most -1: unbounded
+    values,   ///< a list; what is no string is passed over
+    schema,   ///< a JSON Schema
+  };
+  Kind kind;
+  Json value;
+  bool holds;  ///< else it must not
+};
+
+/// How the characters of a string are written.
+enum class StringSpelling { json, plain_without_less_than };
 
 /// Turns one JSON Schema into expressions; see json_schema.h.
 class SchemaCompiler {
@@ -28,9 +47,13 @@ class SchemaCompiler {
   Expr compile_as_object();  ///< of the root's values, the objects
   Expr compile(const Json& schema, const std::string& path);
   /// What a string of a flattened schema may hold, each character written by `encode`: absent where anything.
-  std::optional<Expr> string_content(const Json& schema, const EncodeChars& encode, const std::string& path);
+  /// `encode` writes as `spelling` says.
+  std::optional<Expr> string_content(const Json& schema, const EncodeChars& encode, const std::string& path,
+                                     StringSpelling spelling = StringSpelling::json);
 
  private:
+  static constexpr size_t kMostNameClasses = 32;
+  struct Members;
   struct Property {
     std::string name;
     Expr member;  // key, colon and value
@@ -47,14 +70,31 @@ class SchemaCompiler {
   void check_types(const Json& schema, const std::string& path) const;
 
   Expr compile_string(const Json& schema, const std::string& path);
+  std::vector<StringCondition> string_conditions(const Json& schema, const std::string& path) const;
+  Expr string_condition(GrammarBuilder& builder, const EncodeChars& encode, const StringCondition& condition,
+                        const std::string& path) const;
+  Expr strings_without_quotes(const Json& schema, const EncodeChars& encode, const std::string& path);
+  /// A bit for each condition.
+  TextProduct string_product(const std::vector<StringCondition>& conditions, const std::string& path,
+                             StringSpelling spelling = StringSpelling::json);
   Expr compile_number(const Json& schema, bool integer, const std::string& path);
+  Expr numbers_but(const NumberRange& range, const Json& excluded, const std::string& path);
   std::optional<NumberBound> bound(const Json& schema, const char* inclusive, const char* exclusive,
                                    bool lower, const std::string& path) const;
 
   Expr compile_object(const Json& schema, const std::string& path);
-  std::vector<Property> properties_of(const Json& schema, const Json& others, const std::string& path);
+  Members read_members(const Json& schema, const std::string& path) const;
+  Json value_of(const Members& members, const std::string& name, const std::string& path) const;
+  bool allows_name(const Members& members, const std::string& name, const std::string& path) const;
+  std::vector<Property> properties_of(const Members& members, const std::string& path);
+  std::optional<Expr> other_members(const Members& members, const std::vector<Property>& properties,
+                                    const std::string& path);
   Expr members_in_order(const std::vector<Property>& properties, std::optional<Expr> others, int most_others);
-  Expr compile_array(const Json& schema, const std::string& path);
+  Expr members_counted(const std::vector<Property>& properties, std::optional<Expr> others, int least,
+                       std::optional<int> most, const std::string& path);
+  Expr compile_array(const Json& given, const std::string& path);
+  Expr unique_items(const Json& schema, int least, int most, const std::string& path);
+  Expr items_containing(const Json& schema, int least, int most, const std::string& path);
 
   /// A count such as minLength, at least 0.
   std::optional<int> count(const Json& schema, const char* keyword, const std::string& path) const;

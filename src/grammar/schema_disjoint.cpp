@@ -12,14 +12,6 @@ std::optional<Json> values_of(const Json& schema) {
   return std::nullopt;
 }
 
-const char* type_of(const Json& value) {
-  if (value.is_null()) return "null";
-  if (value.is_boolean()) return "boolean";
-  if (value.is_string()) return "string";
-  if (value.is_number()) return "number";
-  return value.is_object() ? "object" : "array";
-}
-
 std::set<std::string> types_with_values(const Json& schema) {
   const auto values = values_of(schema);
   std::set<std::string> types;
@@ -63,7 +55,6 @@ bool are_disjoint(const SchemaDocument& document, const Json& first, const Json&
   if (depth > kDeepest) return false;
   const Json a = document.flatten(first, path);
   const Json b = document.flatten(second, path);
-  const auto is_false = [](const Json& schema) { return schema.is_boolean() && !schema.get<bool>(); };
   if (is_false(a) || is_false(b)) return true;
   if (!a.is_object() || !b.is_object()) return false;
 

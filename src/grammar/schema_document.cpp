@@ -6,12 +6,10 @@
 #include <array>
 
 #include "core/ascii.h"
+#include "grammar/regex_parser.h"
 
 namespace qwench {
 namespace {
-
-constexpr int kDeepest = 64;
-constexpr size_t kMostCombinations = 64;
 
 /// A token of a JSON pointer in a URI's fragment.
 std::string decode_token(std::string_view token) {
@@ -30,6 +28,17 @@ std::string decode_token(std::string_view token) {
   return out;
 }
 
+const Json* find_anchor(const Json& schema, std::string_view name) {
+  if (schema.is_object() && schema.contains("$anchor") && schema["$anchor"] == name) return &schema;
+  if (!schema.is_structured()) return nullptr;
+  for (const Json& part : schema) {
+    if (const Json* found = find_anchor(part, name)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 std::set<std::string> declared_types(const Json& type) {
   std::set<std::string> types;
   if (type.is_string()) types.insert(type.get<std::string>());
@@ -40,31 +49,6 @@ std::set<std::string> declared_types(const Json& type) {
   }
   return types;
 }
-
-Json intersect_types(const Json& a, const Json& b) {
-  const std::set<std::string> left = declared_types(a);
-  const std::set<std::string> right = declared_types(b);
-  Json common = Json::array();
-  for (const std::string& type : left) {
-    if (right.contains(type)) {
-      common.push_back(type);
-    } else if ((type == "integer" && right.contains("number")) ||
-               (type == "number" && right.contains("integer"))) {
-      common.push_back("integer");
-    }
-  }
-  return common;
-}
-
-constexpr std::array kLowerBounds = {"minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"};
-constexpr std::array kUpperBounds = {"maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"};
-
-template <size_t N>
-bool is_one_of(const std::string& name, const std::array<const char*, N>& names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-}  // namespace
 
 bool is_annotation(const std::string& keyword) {
   static const std::set<std::string> annotations = {"title",
@@ -105,20 +89,44 @@ std::set<std::string> types_of(const Json& schema) {
   static const std::set<std::string> all = {"null", "boolean", "object", "array", "number", "string"};
   if (!schema.is_object()) return all;
   if (schema.contains("type")) return declared_types(schema["type"]);
-  constexpr std::array<std::pair<const char*, const char*>, 19> kSpeakOf = {{
-      {"properties", "object"},    {"required", "object"},         {"additionalProperties", "object"},
-      {"minProperties", "object"}, {"maxProperties", "object"},    {"unevaluatedProperties", "object"},
-      {"items", "array"},          {"prefixItems", "array"},       {"minItems", "array"},
-      {"maxItems", "array"},       {"minLength", "string"},        {"maxLength", "string"},
-      {"pattern", "string"},       {"format", "string"},           {"minimum", "number"},
-      {"maximum", "number"},       {"exclusiveMinimum", "number"}, {"exclusiveMaximum", "number"},
+  constexpr std::array<std::pair<const char*, const char*>, 23> kSpeakOf = {{
+      {"properties", "object"},
+      {"required", "object"},
+      {"additionalProperties", "object"},
+      {"minProperties", "object"},
+      {"maxProperties", "object"},
+      {"unevaluatedProperties", "object"},
+      {"items", "array"},
+      {"prefixItems", "array"},
+      {"minItems", "array"},
+      {"maxItems", "array"},
+      {"minLength", "string"},
+      {"maxLength", "string"},
+      {"pattern", "string"},
+      {"format", "string"},
+      {"minimum", "number"},
+      {"maximum", "number"},
+      {"exclusiveMinimum", "number"},
+      {"exclusiveMaximum", "number"},
       {"multipleOf", "number"},
+      {"patternProperties", "object"},
+      {"propertyNames", "object"},
+      {"contains", "array"},
+      {"uniqueItems", "array"},
   }};
   std::set<std::string> types;
   for (const auto& [keyword, type] : kSpeakOf) {
     if (schema.contains(keyword)) types.insert(type);
   }
   return types.empty() ? all : types;
+}
+
+bool holds_pattern(const std::string& pattern, const std::string& text) {
+  GrammarBuilder builder("the pattern");
+  const EncodeChars encode = [&](const CodeRanges& set) { return builder.chars(set); };
+  const GrammarBuilder::RuleId root = builder.declare("pattern");
+  builder.define(root, holds_match(builder, parse_regex(builder, pattern, encode, ""), encode));
+  return accepts(*builder.build(root), text);
 }
 
 void SchemaDocument::fail(const std::string& path, const std::string& sentence) const {
@@ -132,7 +140,11 @@ const Json& SchemaDocument::resolve(const std::string& ref, const std::string& p
     if (fragment.starts_with(id)) fragment.remove_prefix(id.size());
     if (fragment.empty()) return root_;
   }
-  if (!fragment.starts_with('#') || (fragment.size() > 1 && fragment[1] != '/')) {
+  if (fragment.starts_with('#') && fragment.size() > 1 && fragment[1] != '/') {
+    if (const Json* found = find_anchor(root_, fragment.substr(1))) return *found;
+    fail(path, fmt::format("$ref \"{}\" names nothing in the schema", ref));
+  }
+  if (!fragment.starts_with('#')) {
     fail(path, fmt::format("$ref \"{}\" is not supported: only places of the same schema are, such as "
                            "\"#/$defs/name\"",
                            ref));
@@ -164,10 +176,17 @@ void SchemaDocument::spend(const std::string& path) const {
   if (++spent_ > kMostMerges) fail(path, "it joins too many schemas by $ref, allOf, anyOf and oneOf");
 }
 
+bool SchemaDocument::flattens(const Json& schema) {
+  constexpr std::array kKeywords = {
+      "$ref", "allOf", "not", "if", "dependentRequired", "dependentSchemas", "dependencies"};
+  return schema.is_object() && std::any_of(kKeywords.begin(), kKeywords.end(),
+                                           [&](const char* keyword) { return schema.contains(keyword); });
+}
+
 Json SchemaDocument::flatten(const Json& schema, const std::string& path, int depth) const {
   spend(path);
-  if (depth > kDeepest) fail(path, "its $ref and allOf are nested too deeply or refer to themselves");
-  if (!schema.is_object() || (!schema.contains("$ref") && !schema.contains("allOf"))) return schema;
+  if (depth > kDeepestMerge) fail(path, "its $ref and allOf are nested too deeply or refer to themselves");
+  if (!flattens(schema)) return schema;
   Json flat = Json::object();
   for (const auto& [keyword, value] : schema.items()) {
     if (keyword != "$ref" && keyword != "allOf") flat[keyword] = value;
@@ -184,117 +203,7 @@ Json SchemaDocument::flatten(const Json& schema, const std::string& path, int de
       flat =
           merge(flat, flatten(part, fmt::format("{}/allOf/{}", path, index++), depth + 1), path, depth + 1);
   }
-  return flat;
-}
-
-Json SchemaDocument::merge(const Json& first, const Json& second, const std::string& path, int depth) const {
-  spend(path);
-  if (depth > kDeepest) fail(path, "its $ref and allOf are nested too deeply or refer to themselves");
-  const auto is_true = [](const Json& schema) { return schema.is_boolean() && schema.get<bool>(); };
-  if (is_true(first)) return second;
-  if (is_true(second)) return first;
-  if (first.is_boolean() || second.is_boolean()) return false;
-  if (!first.is_object() || !second.is_object()) fail(path, "expected a schema: an object, true or false");
-  if (first.contains("$ref") || first.contains("allOf") || second.contains("$ref") ||
-      second.contains("allOf")) {
-    return merge(flatten(first, path, depth + 1), flatten(second, path, depth + 1), path, depth + 1);
-  }
-  Json into = first;
-  merge_objects(into, second, path, depth);
-  merge_items(into, second, path, depth);
-  for (const auto& [keyword, value] : second.items()) {
-    if (is_annotation(keyword)) continue;
-    if (keyword == "properties" || keyword == "additionalProperties" || keyword == "unevaluatedProperties" ||
-        keyword == "items" || keyword == "prefixItems")
-      continue;
-    if (!into.contains(keyword)) {
-      into[keyword] = value;
-      continue;
-    }
-    Json& known = into[keyword];
-    if (known == value) continue;
-    if (keyword == "type") {
-      known = intersect_types(known, value);
-      if (known.empty()) return false;
-    } else if (keyword == "enum" && known.is_array() && value.is_array()) {
-      Json common = Json::array();
-      for (const Json& one : known) {
-        if (std::find(value.begin(), value.end(), one) != value.end()) common.push_back(one);
-      }
-      known = std::move(common);
-    } else if (keyword == "const") {
-      return false;
-    } else if (is_one_of(keyword, kLowerBounds) && known.is_number() && value.is_number()) {
-      if (value > known) known = value;
-    } else if (is_one_of(keyword, kUpperBounds) && known.is_number() && value.is_number()) {
-      if (value < known) known = value;
-    } else if (keyword == "required" && known.is_array() && value.is_array()) {
-      for (const Json& name : value) {
-        if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
-      }
-    } else if (keyword == "anyOf" && known.is_array() && value.is_array() &&
-               known.size() * value.size() <= kMostCombinations) {
-      Json both = Json::array();
-      for (const Json& a : known) {
-        for (const Json& b : value) both.push_back(merge(a, b, path, depth + 1));
-      }
-      known = std::move(both);
-    } else {
-      fail(path, fmt::format("{}: two different ones apply to the same value (by allOf, $ref, anyOf or "
-                             "oneOf), which is not supported",
-                             keyword));
-    }
-  }
-  return into;
-}
-
-void SchemaDocument::merge_objects(Json& into, const Json& b, const std::string& path, int depth) const {
-  for (const char* keyword : {"additionalProperties", "unevaluatedProperties"}) {
-    const auto others = [&](const Json& from, const Json& to) {
-      Json found = Json::object();
-      if (!to.contains("properties") || !to["properties"].is_object()) return found;
-      for (const auto& [name, schema] : to["properties"].items()) {
-        if (!from.contains(keyword) || (from.contains("properties") && from["properties"].contains(name)))
-          continue;
-        // What unevaluatedProperties of one side speaks of, the other has evaluated.
-        if (std::string_view(keyword) == "additionalProperties")
-          found[name] = merge(schema, from[keyword], path, depth + 1);
-      }
-      return found;
-    };
-    const Json of_into = others(b, into);
-    const Json of_b = others(into, b);
-    for (const auto& [name, schema] : of_into.items()) into["properties"][name] = schema;
-    if (b.contains("properties") && b["properties"].is_object() &&
-        std::string_view(keyword) == "additionalProperties") {
-      for (const auto& [name, schema] : b["properties"].items()) {
-        Json& properties = into["properties"];
-        const Json& own = of_b.contains(name) ? of_b[name] : schema;
-        properties[name] = properties.contains(name) ? merge(properties[name], own, path, depth + 1) : own;
-      }
-    }
-    if (b.contains(keyword))
-      into[keyword] = into.contains(keyword) ? merge(into[keyword], b[keyword], path, depth + 1) : b[keyword];
-  }
-}
-
-void SchemaDocument::merge_items(Json& into, const Json& b, const std::string& path, int depth) const {
-  if (into.contains("prefixItems") || b.contains("prefixItems")) {
-    const bool own = into.contains("prefixItems");
-    const bool others = b.contains("prefixItems");
-    const bool plain = !(own && others) && !(own ? b : into).contains("items");
-    const bool same = own && others && into["prefixItems"].is_array() && b["prefixItems"].is_array() &&
-                      into["prefixItems"].size() == b["prefixItems"].size();
-    if (!plain && !same) fail(path, "prefixItems: joining it with another schema's items is not supported");
-    if (same) {
-      for (size_t i = 0; i < b["prefixItems"].size(); ++i)
-        into["prefixItems"][i] = merge(into["prefixItems"][i], b["prefixItems"][i], path, depth + 1);
-    } else if (others) {
-      into["prefixItems"] = b["prefixItems"];
-    }
-  }
-  if (b.contains("items"))
-    into["items"] = into.contains("items") ? merge(into["items"], b["items"], path, depth + 1) : b["items"];
+  return flat.is_object() ? apply_conditions(std::move(flat), path, depth) : flat;
 }
 
 }  // namespace qwench

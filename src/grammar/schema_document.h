@@ -3,13 +3,22 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "core/json.h"
 #include "grammar/grammar_builder.h"
 
 namespace qwench {
 
-/// A JSON Schema and its references. "$ref" and "allOf" are merged into what they stand beside.
+/// A list of assertions on the same string or number, each of which must hold: what schemas that were joined
+/// say twice, {"pattern"} and {"format"}, and what must not be, {"not": {"pattern"}} and {"not": {"enum"}}.
+/// Of flattened schemas alone.
+inline constexpr const char* kAlso =
+    "\x01"
+    "also";
+
+/// A JSON Schema and its references. "$ref" and "allOf" are merged into what they stand beside, and so is
+/// what "not", "if" and "dependentRequired" and their like say, as alternatives.
 class SchemaDocument {
  public:
   /// Throws by builder.fail; `root` must outlive this.
@@ -17,14 +26,32 @@ class SchemaDocument {
 
   /// What a "$ref" names. `path` is for errors.
   const Json& resolve(const std::string& ref, const std::string& path) const;
-  /// The same schema without "$ref" and "allOf"; false where no value is valid.
+  /// The same schema without all that flattens; false where no value is valid.
   Json flatten(const Json& schema, const std::string& path, int depth = 0) const;
   /// What is valid under both; keywords that cannot be joined are refused.
   Json merge(const Json& a, const Json& b, const std::string& path, int depth = 0) const;
 
+  /// What is valid where `schema` is not; throws for keywords whose opposite cannot be said.
+  Json negate(const Json& schema, const std::string& path, int depth = 0) const;
+  /// Each of `branches` where none of the other `alternatives` is valid; the branches are what they make of
+  /// the schema that they stand in. Throws as negate() does.
+  std::vector<Json> exclusive(const std::vector<Json>& branches, const Json& alternatives,
+                              const std::string& path, int depth = 0) const;
+  /// Whether it has a keyword that flatten() resolves.
+  static bool flattens(const Json& schema);
+
   [[noreturn]] void fail(const std::string& path, const std::string& sentence) const;
 
  private:
+  static constexpr int kDeepestMerge = 64;
+
+  Json apply_conditions(Json schema, const std::string& path, int depth) const;
+  Json without(const Json& base, const Json& schema, const std::string& path, int depth) const;
+  void add_breaks(const Json& schema, const std::string& keyword, const Json& value, Json& ways,
+                  const std::string& path, int depth) const;
+  void merge_patterns(Json& into, const Json& b, const std::string& path, int depth) const;
+  void merge_keyword(Json& into, const std::string& keyword, const Json& value, const std::string& path,
+                     int depth) const;
   void spend(const std::string& path) const;
   void merge_objects(Json& into, const Json& b, const std::string& path, int depth) const;
   void merge_items(Json& into, const Json& b, const std::string& path, int depth) const;
@@ -34,8 +61,16 @@ class SchemaDocument {
   mutable int spent_ = 0;  // merges so far: references to references could double without end
 };
 
+/// The types that a value of "type" names.
+std::set<std::string> declared_types(const Json& type);
 /// The types a schema takes: those of "type", else those its keywords speak of, else all.
 std::set<std::string> types_of(const Json& schema);
+inline bool is_true(const Json& schema) { return schema.is_boolean() && schema.get<bool>(); }
+inline bool is_false(const Json& schema) { return schema.is_boolean() && !schema.get<bool>(); }
+/// "null", "boolean", "string", "number", "object" or "array".
+const char* type_of(const Json& value);
+/// Whether a match of the pattern is found in the text. Throws Error for what is no pattern.
+bool holds_pattern(const std::string& pattern, const std::string& text);
 /// Keywords that say nothing about which values are valid.
 bool is_annotation(const std::string& keyword);
 bool has_assertions(const Json& schema);

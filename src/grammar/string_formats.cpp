@@ -56,6 +56,13 @@ const std::map<std::string, std::string, std::less<>>& patterns() {
         {"hostname", host},
         {"ipv4", byte + "(\\." + byte + "){3}"},
         {"ipv6", ipv6()},
+        {"idn-email", "[a-zA-Z0-9_+-]{1,32}@" + std::string(kLabel) + "(\\." + kLabel + "){1,3}"},
+        {"idn-hostname", host},
+        {"byte", "([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?"},
+        {"json-pointer", "(/([a-zA-Z0-9._-]|~[01])*)*"},
+        {"uri-reference", "(/[a-zA-Z0-9._~-]+)+(\\?[a-zA-Z0-9._~/?=&-]*)?(#[a-zA-Z0-9._~/?=&-]*)?"},
+        {"iri", "[a-z][a-z0-9+.-]{0,15}://" + host + "(/[a-zA-Z0-9._~-]*)*"},
+        {"iri-reference", "(/[a-zA-Z0-9._~-]+)+"},
         {"uri", "[a-z][a-z0-9+.-]{0,15}://" + host + "(:[1-9][0-9]{0,3})?(/[a-zA-Z0-9._~-]*)*" +
                     "(\\?[a-zA-Z0-9._~/?=&-]*)?(#[a-zA-Z0-9._~/?=&-]*)?"},
     };
@@ -70,8 +77,14 @@ const char* format_pattern(std::string_view format) {
   return found == patterns().end() ? nullptr : found->second.c_str();
 }
 
+bool says_nothing_of_strings(std::string_view format) {
+  return format == "password" || format == "binary" || format == "int32" || format == "int64" ||
+         format == "float" || format == "double";
+}
+
 std::string_view known_formats() {
-  return "date, time, date-time, duration, uuid, email, hostname, ipv4, ipv6 and uri";
+  return "date, time, date-time, duration, uuid, email, idn-email, hostname, idn-hostname, ipv4, ipv6, uri, "
+         "uri-reference, iri, iri-reference, json-pointer and byte";
 }
 
 }  // namespace qwench

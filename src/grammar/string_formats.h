@@ -5,9 +5,11 @@
 namespace qwench {
 
 /// A pattern (see parse_regex) of strings that a "format" of JSON Schema takes: date (RFC 3339, with the days
-/// that each month has), time, date-time, duration, uuid, email, hostname, ipv4, ipv6, uri. Null for formats
-/// that are not known.
+/// that each month has), ...: see known_formats(). Null for formats that are not known.
 const char* format_pattern(std::string_view format);
+/// Whether it is of OpenAPI's formats that tell programs how to hold a value, and change no string's
+/// validity.
+bool says_nothing_of_strings(std::string_view format);
 /// "date, time, ..."
 std::string_view known_formats();
 

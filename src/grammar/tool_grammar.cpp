@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "grammar/constraint_grammar.h"
 #include "grammar/grammar_builder.h"
 #include "grammar/json_text.h"
 #include "grammar/regex_parser.h"
@@ -45,7 +46,7 @@ class ToolGrammar {
   ToolGrammar() : builder_("tools"), json_(builder_) {}
 
   std::shared_ptr<const Grammar> make(ToolSyntax syntax, const std::vector<ToolSignature>& tools,
-                                      bool parallel, bool required) {
+                                      bool parallel, bool required, const Constraint* text) {
     if (tools.empty()) builder_.fail("there are none to call");
     std::vector<Expr> bodies;
     for (const ToolSignature& tool : tools) {
@@ -64,8 +65,11 @@ class ToolGrammar {
       answer = builder_.sequence({call, builder_.repeat(builder_.sequence({builder_.literal("\n"), call}), 0,
                                                         GrammarBuilder::kUnbounded)});
     }
-    if (!required)
+    if (!required && text != nullptr) {
+      answer = builder_.either({answer, builder_.rule("text", add_constraint(builder_, json_, *text))});
+    } else if (!required) {
       answer = builder_.sequence({text_without(builder_, "<tool_call>"), builder_.optional(answer)});
+    }
     const GrammarBuilder::RuleId root = builder_.declare("answer");
     builder_.define(root, answer);
     return builder_.build(root);
@@ -85,9 +89,22 @@ class ToolGrammar {
     if (tool.name.find_first_of("<>\n\r") != std::string::npos)
       builder_.fail("its name holds a character that ends a name in the model's syntax");
     std::vector<Expr> parts{builder_.literal("<function=" + tool.name + ">\n")};
-    if (!tool.parameters.is_null()) add_parameters(tool.parameters, parts);
+    if (tool.parameters.is_null()) {
+      parts.push_back(any_parameters());
+    } else {
+      add_parameters(tool.parameters, parts);
+    }
     parts.push_back(builder_.literal("</function>"));
     return builder_.sequence(std::move(parts));
+  }
+
+  Expr any_parameters() {
+    const CodeRanges name_chars = CodeRanges({{0, 0x1F}, {'<', '<'}, {'>', '>'}}).complement();
+    const Expr one = builder_.sequence(
+        {builder_.literal("<parameter="),
+         builder_.repeat(builder_.chars(name_chars), 1, GrammarBuilder::kUnbounded), builder_.literal(">\n"),
+         text_without(builder_, "</parameter>"), builder_.literal("\n</parameter>\n")});
+    return builder_.repeat(builder_.rule("parameter", one), 0, GrammarBuilder::kUnbounded);
   }
 
   void add_parameters(const Json& schema, std::vector<Expr>& parts) {
@@ -148,7 +165,9 @@ class ToolGrammar {
     const EncodeChars encode = [this](const CodeRanges& set) {
       return builder_.chars(set.without(CodeRanges::one(U'<')));
     };
-    if (const auto content = compiler.string_content(flat, encode, path)) return *content;
+    if (const auto content =
+            compiler.string_content(flat, encode, path, StringSpelling::plain_without_less_than))
+      return *content;
     return text_without(builder_, "</parameter>");
   }
 
@@ -159,8 +178,8 @@ class ToolGrammar {
 }  // namespace
 
 std::shared_ptr<const Grammar> compile_tool_calls(ToolSyntax syntax, const std::vector<ToolSignature>& tools,
-                                                  bool parallel, bool required) {
-  return ToolGrammar().make(syntax, tools, parallel, required);
+                                                  bool parallel, bool required, const Constraint* text) {
+  return ToolGrammar().make(syntax, tools, parallel, required, text);
 }
 
 }  // namespace qwench

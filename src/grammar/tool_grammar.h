@@ -6,6 +6,7 @@
 
 #include "core/json.h"
 #include "grammar/grammar.h"
+#include "qwench/constraint.h"
 #include "text/tool_syntax.h"
 
 namespace qwench {
@@ -17,12 +18,14 @@ struct ToolSignature {
 };
 
 /// The language of answers that call tools, in a model's own syntax: one call, or one and more, a newline
-/// between two, where `parallel`. Where not `required`, an answer may also be any text that holds no call.
+/// between two, where `parallel`. Where not `required`, an answer may also be any text that holds no call, or
+/// where `text` is given, in place of calls and not before them, a text of that constraint.
 /// "<tool_call>" and "</tool_call>" are the vocabulary's tokens of that text where it has them, else their
 /// bytes. Arguments that are strings hold, in Qwen3-Coder's syntax, no "</parameter>".
 /// Throws Error (invalid_argument): no tools, or a schema that compile_json_schema refuses; the sentence
 /// names the tool.
 std::shared_ptr<const Grammar> compile_tool_calls(ToolSyntax syntax, const std::vector<ToolSignature>& tools,
-                                                  bool parallel, bool required);
+                                                  bool parallel, bool required,
+                                                  const Constraint* text = nullptr);
 
 }  // namespace qwench

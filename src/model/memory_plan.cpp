@@ -88,6 +88,8 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
     }
     plan.context = static_cast<int>(fitting * kBlockSize);
   }
+  if (request.cache_tokens > 0 && request.context == 0)
+    plan.context = static_cast<int>(std::min<int64_t>(plan.context, request.cache_tokens));
   const int64_t least = blocks_of(plan.context);
   int64_t most = std::max(least, static_cast<int64_t>(static_cast<double>(fitting) * request.cache_share));
   if (request.cache_tokens > 0) {
@@ -98,7 +100,18 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
                       "least as many, or use a shorter context (-c)",
                       request.cache_tokens, plan.context));
     }
-    most = std::min<int64_t>(fitting, blocks_of(request.cache_tokens));
+    most = blocks_of(request.cache_tokens);
+    if (most > fitting) {
+      throw Error(
+          ErrorKind::out_of_memory,
+          fmt::format("a KV cache of {} positions takes {}, but of {} the model leaves {}; ask for at "
+                      "most {} positions",
+                      request.cache_tokens, megabytes(static_cast<uint64_t>(most) * block_bytes),
+                      megabytes(request.available), megabytes(static_cast<uint64_t>(fitting) * block_bytes),
+                      fitting * kBlockSize));
+    }
+    plan.blocks = static_cast<int>(most);
+    return plan;
   }
   plan.blocks = static_cast<int>(std::min(most, least * request.max_batch));
   return plan;

@@ -69,6 +69,7 @@ Json anthropic_tools_field() {
            {"description", nullable("string", "What it does, for the model.")},
            {"input_schema", described({{"type", "object"}}, "JSON Schema of its arguments.")},
            {"type", described({{"enum", {"custom", nullptr}}}, "Anthropic's own tools are not supported.")},
+           {"strict", boolean(false, "Calls keep to the schema, token by token.")},
            {"cache_control", cache_control_field()}},
           {"name", "input_schema"}),
       kMaxTools, "What the model may call.");
@@ -102,6 +103,27 @@ Json thinking_field() {
       "absent.");
 }
 
+Json output_format_field(const char* description) {
+  return described({{"type", {"object", "null"}},
+                    {"properties",
+                     {{"type", {{"enum", {"json_schema"}}}},
+                      {"schema", described({{"type", "object"}}, "A JSON Schema.")}}},
+                    {"required", {"type", "schema"}},
+                    {"additionalProperties", false}},
+                   description);
+}
+
+Json output_config_field() {
+  return described(
+      {{"type", {"object", "null"}},
+       {"properties",
+        {{"format", output_format_field("What the text must be: JSON under a schema.")},
+         {"effort", described({{"enum", {"low", "medium", "high", "xhigh", "max", nullptr}}},
+                              "Accepted, but how long a model thinks is its own affair: see thinking.")}}},
+       {"additionalProperties", false}},
+      "The form of the answer's text. Where tools may be called, the answer is calls, or text of this form.");
+}
+
 Json prompt_fields() {
   return {{"model", model_field()},
           {"messages", anthropic_messages_field()},
@@ -109,6 +131,8 @@ Json prompt_fields() {
           {"tools", anthropic_tools_field()},
           {"tool_choice", tool_choice_field()},
           {"thinking", thinking_field()},
+          {"output_config", output_config_field()},
+          {"output_format", output_format_field("The older name of output_config.format.")},
           {"cache_control", cache_control_field()}};
 }
 
@@ -128,7 +152,6 @@ Json make_anthropic_fields() {
   p["container"] = refused("containers are not supported; leave this field out");
   p["mcp_servers"] = refused("MCP servers are not supported here: let the client call them");
   p["context_management"] = refused("context_management is not supported; leave this field out");
-  p["output_config"] = refused("output_config is not supported; leave this field out");
   return object_of(std::move(p), {"messages", "max_tokens"});
 }
 

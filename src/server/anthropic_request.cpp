@@ -99,6 +99,7 @@ void add_anthropic_tools(const Json& body, Json& chat) {
       Json function{{"name", tool["name"]}};
       if (const Json* description = given(tool, "description")) function["description"] = *description;
       function["parameters"] = tool["input_schema"];
+      copy_field(tool, "strict", function);
       list.push_back({{"type", "function"}, {"function", std::move(function)}});
     }
   }
@@ -113,6 +114,18 @@ void add_anthropic_tools(const Json& body, Json& chat) {
   }
   if (const Json* lone = given(*choice, "disable_parallel_tool_use"))
     chat["parallel_tool_calls"] = !lone->get<bool>();
+}
+
+void add_output_format(const Json& body, Json& chat) {
+  const Json* config = given(body, "output_config");
+  const Json* format = config == nullptr ? nullptr : given(*config, "format");
+  const Json* by_old_name = given(body, "output_format");
+  if (format != nullptr && by_old_name != nullptr)
+    refuse_field("output_format", "output_config.format, its newer name, is given too");
+  if (format == nullptr) format = by_old_name;
+  if (format == nullptr) return;
+  chat["response_format"] = {{"type", "json_schema"},
+                             {"json_schema", {{"name", "format"}, {"schema", (*format)["schema"]}}}};
 }
 
 bool wants_thinking(const Json& body) {
@@ -133,12 +146,14 @@ Json translated(const Json& body) {
   if (messages.empty()) refuse_field("messages", "there is nothing in them");
   if (body["messages"].back()["role"] == "assistant") chat["continue_final_message"] = true;
   add_anthropic_tools(body, chat);
+  add_output_format(body, chat);
   chat["chat_template_kwargs"] = {{"enable_thinking", wants_thinking(body)}};
   return chat;
 }
 
 constexpr FieldName kAnthropicNames[] = {{"max_completion_tokens", "max_tokens"},
                                          {"stop", "stop_sequences"},
+                                         {"response_format", "output_config.format"},
                                          {".function.parameters", ".input_schema"},
                                          {".function.name", ".name"},
                                          {"parallel_tool_calls", "tool_choice"}};

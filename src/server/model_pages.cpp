@@ -45,25 +45,28 @@ Json props_page(const Engine& engine, const std::vector<std::string>& names) {
   Json settings = to_json(engine.generation_defaults().resolve());
   add_to_json(StopParams{}, settings);
   const auto tokenizer = engine.tokenizer();
-  return {{"version", kVersion},
-          {"models", names},
-          {"model", model_page(&engine, names.front())},
-          {"device", info.device},
-          {"threads", info.threads},
-          {"context", info.context},
-          {"max_batch", info.max_batch},
-          {"max_batch_tokens", info.max_batch_tokens},
-          {"default_generation_settings", std::move(settings)},
-          {"stop_token_ids", engine.stop_ids()},
-          {"bos_token", special_token(tokenizer.get(), tokenizer ? tokenizer->bos() : std::nullopt)},
-          {"eos_token", special_token(tokenizer.get(), tokenizer ? tokenizer->eos() : std::nullopt)},
-          {"chat_template", template_source(engine.chat_templates())},
-          {"limits",
-           {{"messages", kMaxMessages},
-            {"prompts", kMaxPrompts},
-            {"n", kMaxCompletions},
-            {"stop", kMaxStopStrings},
-            {"top_logprobs", kMaxTopLogprobs}}}};
+  const int64_t cached = int64_t{engine.stats().kv_blocks_total} * kKvBlockTokens;
+  return {
+      {"version", kVersion},
+      {"models", names},
+      {"model", model_page(&engine, names.front())},
+      {"device", info.device},
+      {"threads", info.threads},
+      {"context", info.context},
+      {"max_batch", info.max_batch},
+      {"max_batch_tokens", info.max_batch_tokens},
+      {"kv_cache", {{"tokens", cached}, {"bytes", cached * static_cast<int64_t>(info.kv_bytes_per_token)}}},
+      {"default_generation_settings", std::move(settings)},
+      {"stop_token_ids", engine.stop_ids()},
+      {"bos_token", special_token(tokenizer.get(), tokenizer ? tokenizer->bos() : std::nullopt)},
+      {"eos_token", special_token(tokenizer.get(), tokenizer ? tokenizer->eos() : std::nullopt)},
+      {"chat_template", template_source(engine.chat_templates())},
+      {"limits",
+       {{"messages", kMaxMessages},
+        {"prompts", kMaxPrompts},
+        {"n", kMaxCompletions},
+        {"stop", kMaxStopStrings},
+        {"top_logprobs", kMaxTopLogprobs}}}};
 }
 
 std::string percent_decoded(std::string_view text) {

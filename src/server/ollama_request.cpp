@@ -100,7 +100,6 @@ GenerationBody read_raw(const Json& body, const ServedModel& model) {
   refuse_text(body, "system", "only without raw: a raw prompt is all that the model reads");
   if (given(body, "think") != nullptr)
     refuse_field("think", "only without raw: the chat template asks for it");
-  if (given(body, "format") != nullptr) refuse_field("format", "only without raw");
   Json completion{{"prompt", body["prompt"]}};
   copy_field(body, "model", completion);
   add_options(body, model, completion);

@@ -109,6 +109,7 @@ Json OpenAiAnswer::chunk(Json choices) const {
              {"model", head_.model},
              {"system_fingerprint", kSystemFingerprint},
              {"choices", std::move(choices)}};
+  if (head_.chat) chunk["service_tier"] = "default";
   if (head_.include_usage) chunk["usage"] = nullptr;
   return chunk;
 }
@@ -180,7 +181,7 @@ std::string OpenAiAnswer::first_events() {
   std::string events;
   for (size_t i = 0; i < choices_.size(); ++i) {
     Json choice{{"index", i},
-                {"delta", {{"role", "assistant"}, {"content", ""}}},
+                {"delta", {{"role", "assistant"}, {"content", ""}, {"refusal", nullptr}}},
                 {"logprobs", nullptr},
                 {"finish_reason", nullptr}};
     events += openai_event(chunk(Json::array({std::move(choice)})));
@@ -208,8 +209,12 @@ Json OpenAiAnswer::usage_json(const AnswerTotals& totals) const {
   Json json{{"prompt_tokens", usage.prompt_tokens},
             {"completion_tokens", usage.completion_tokens},
             {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-            {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
-  if (head_.chat) json["completion_tokens_details"] = {{"reasoning_tokens", reasoning_tokens_}};
+            {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}, {"audio_tokens", 0}}}};
+  if (head_.chat)
+    json["completion_tokens_details"] = {{"reasoning_tokens", reasoning_tokens_},
+                                         {"audio_tokens", 0},
+                                         {"accepted_prediction_tokens", 0},
+                                         {"rejected_prediction_tokens", 0}};
   return json;
 }
 
@@ -219,8 +224,10 @@ Json OpenAiAnswer::whole(const AnswerTotals& totals) {
     const Choice& from = choices_[i];
     Json choice{{"index", i}};
     if (head_.chat) {
-      Json& message =
-          choice["message"] = {{"role", "assistant"}, {"content", from.content}, {"refusal", nullptr}};
+      Json& message = choice["message"] = {{"role", "assistant"},
+                                           {"content", from.content},
+                                           {"refusal", nullptr},
+                                           {"annotations", Json::array()}};
       if (!from.reasoning.empty()) message["reasoning_content"] = from.reasoning;
       if (!from.calls.empty()) {
         if (from.content.empty()) message["content"] = nullptr;
@@ -233,14 +240,16 @@ Json OpenAiAnswer::whole(const AnswerTotals& totals) {
     choice["finish_reason"] = from.finish_reason;
     choices.push_back(std::move(choice));
   }
-  return {{"id", head_.id},
-          {"object", head_.chat ? "chat.completion" : "text_completion"},
-          {"created", head_.created},
-          {"model", head_.model},
-          {"system_fingerprint", kSystemFingerprint},
-          {"choices", std::move(choices)},
-          {"usage", usage_json(totals)},
-          {"timings", timings_json(totals)}};
+  Json answer{{"id", head_.id},
+              {"object", head_.chat ? "chat.completion" : "text_completion"},
+              {"created", head_.created},
+              {"model", head_.model},
+              {"system_fingerprint", kSystemFingerprint},
+              {"choices", std::move(choices)},
+              {"usage", usage_json(totals)},
+              {"timings", timings_json(totals)}};
+  if (head_.chat) answer["service_tier"] = "default";
+  return answer;
 }
 
 std::unique_ptr<AnswerFormat> make_openai_answer(AnswerHead head, const std::vector<PromptChoices>& prompts) {

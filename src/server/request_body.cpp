@@ -136,14 +136,7 @@ GenerationBody read_chat_body(const Json& body) {
   read.make_answer = make_openai_answer;
   read.messages = read_chat_prompt(body);
   read.tools = read_tool_use(body, read.messages.input.tools);
-  if (read.tools.choice == ToolUse::Choice::none) {
-    read.messages.input.tools = nullptr;
-  } else if (read.settings.constraint) {
-    refuse_field(
-        "tools",
-        "what constrains the text (response_format, guided_..., grammar) leaves no room for calls; leave "
-        "one of the two out, or set tool_choice to none");
-  }
+  if (read.tools.choice == ToolUse::Choice::none) read.messages.input.tools = nullptr;
   const std::optional<int> most = whole_of(body, "max_completion_tokens");
   const std::optional<int> most_by_old_name = whole_of(body, "max_tokens");
   if (most && most_by_old_name && *most != *most_by_old_name)

@@ -6,12 +6,14 @@
 #include <boost/beast/http/string_body.hpp>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 namespace qwench::server {
 namespace http = boost::beast::http;
 
 struct RequestParser::Impl {
   http::request_parser<http::string_body> parser;
+  std::optional<http::request_header<>> head;  // as it was before trailers, which the parser adds to it
   size_t max_header_bytes;
   size_t max_body_bytes;
 };
@@ -26,7 +28,6 @@ RequestParser::RequestParser(size_t max_header_bytes, size_t max_body_bytes)
     : impl_(std::make_unique<Impl>()) {
   impl_->max_header_bytes = max_header_bytes;
   impl_->max_body_bytes = max_body_bytes;
-  impl_->parser.eager(true);
   impl_->parser.header_limit(
       static_cast<uint32_t>(std::min<size_t>(max_header_bytes, std::numeric_limits<uint32_t>::max())));
   impl_->parser.body_limit(max_body_bytes);
@@ -36,7 +37,14 @@ RequestParser::~RequestParser() = default;
 
 size_t RequestParser::put(std::string_view bytes, Failure& failure) {
   boost::system::error_code error;
-  const size_t used = impl_->parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+  size_t used = impl_->parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+  if (!impl_->head && impl_->parser.is_header_done()) impl_->head = impl_->parser.get().base();
+  if (!error && impl_->head && !impl_->parser.eager()) {
+    impl_->parser.eager(true);
+    bytes.remove_prefix(used);
+    if (!bytes.empty() && !done())
+      used += impl_->parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
+  }
   if (!error || error == http::error::need_more) return used;
   if (error == http::error::header_limit || error == http::error::buffer_overflow) {
     failure = {431, fmt::format("the request's headers have more than {} bytes, the most there may be",
@@ -52,14 +60,14 @@ size_t RequestParser::put(std::string_view bytes, Failure& failure) {
   return used;
 }
 
-bool RequestParser::has_head() const { return impl_->parser.is_header_done(); }
+bool RequestParser::has_head() const { return impl_->head.has_value(); }
 bool RequestParser::done() const { return impl_->parser.is_done(); }
 size_t RequestParser::body_size() const { return impl_->parser.get().body().size(); }
 bool RequestParser::keep_alive() const { return impl_->parser.keep_alive(); }
 int RequestParser::version() const { return static_cast<int>(impl_->parser.get().version()); }
 
 void RequestParser::read_head(HttpRequest& request) const {
-  const auto& message = impl_->parser.get();
+  const auto& message = *impl_->head;
   request.method = view(message.method_string());
   const std::string_view target = view(message.target());
   const size_t question = target.find('?');
@@ -72,7 +80,7 @@ void RequestParser::read_head(HttpRequest& request) const {
 }
 
 RequestParser::Failure RequestParser::check_head() const {
-  const auto& message = impl_->parser.get();
+  const auto& message = *impl_->head;
   const auto count = [&](http::field field) {
     const auto range = message.equal_range(field);
     return std::distance(range.first, range.second);
@@ -95,7 +103,7 @@ RequestParser::Failure RequestParser::check_head() const {
 }
 
 bool RequestParser::expects_continue() const {
-  const auto& message = impl_->parser.get();
+  const auto& message = *impl_->head;
   const auto expect = message.find(http::field::expect);
   return expect != message.end() && equal_ignoring_case(view(expect->value()), "100-continue");
 }

@@ -26,7 +26,8 @@ class RequestParser {
   size_t body_size() const;
 
   // Once has_head().
-  void read_head(HttpRequest& request) const;  ///< all but body, id and client
+  /// All but body, id and client. Trailers, behind the last chunk, are no part of it.
+  void read_head(HttpRequest& request) const;
   Failure check_head() const;                  ///< what is wrong with its framing
   bool keep_alive() const;
   bool expects_continue() const;

@@ -42,19 +42,30 @@ Json responses_usage(const AnswerTotals& totals, int reasoning_tokens) {
 
 Json echoed_fields(const Json& body) {
   Json echo = Json::object();
-  for (const char* field : {"instructions", "max_output_tokens", "temperature", "top_p", "user"})
+  for (const char* field : {"instructions", "max_output_tokens", "temperature", "top_p", "user",
+                            "safety_identifier", "prompt_cache_key", "max_tool_calls"})
     echo[field] = or_else(body, field, nullptr);
   echo["metadata"] = or_else(body, "metadata", Json::object());
   echo["parallel_tool_calls"] = or_else(body, "parallel_tool_calls", true);
   echo["tool_choice"] = or_else(body, "tool_choice", "auto");
   echo["tools"] = or_else(body, "tools", Json::array());
-  echo["text"] = or_else(body, "text", {{"format", {{"type", "text"}}}});
+  for (Json& tool : echo["tools"]) {
+    for (const auto& [field, value] :
+         {std::pair<const char*, Json>("parameters", nullptr), {"strict", false}}) {
+      if (!tool.contains(field)) tool[field] = value;
+    }
+  }
+  const Json text = or_else(body, "text", Json::object());
+  echo["text"] = {{"format", or_else(text, "format", {{"type", "text"}})},
+                  {"verbosity", or_else(text, "verbosity", "medium")}};
   const Json reasoning = or_else(body, "reasoning", Json::object());
   echo["reasoning"] = {{"effort", or_else(reasoning, "effort", nullptr)},
                        {"summary", or_else(reasoning, "summary", nullptr)}};
   echo["truncation"] = "disabled";
   echo["store"] = false;
   echo["background"] = false;
+  echo["service_tier"] = "default";
+  echo["top_logprobs"] = 0;
   echo["previous_response_id"] = nullptr;
   return echo;
 }

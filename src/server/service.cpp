@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "core/utf8.h"
-#include "engine/reasoning.h"
 #include "server/anthropic_request.h"
 #include "server/model_pages.h"
 #include "server/ollama_pages.h"
@@ -41,14 +40,6 @@ HttpResponse unavailable(bool draining, ErrorShape shape) {
       .to_response(shape);
 }
 
-/// Whether the answer's first token is part of a block of reasoning.
-bool begins_in_reasoning(const ChatPrompt& messages, const std::string& prompt) {
-  if (!messages.continue_final_message) return opens_reasoning(prompt);
-  const std::string last = messages.input.messages.back()["content"].get<std::string>();
-  const size_t open = last.rfind("<think>");
-  return open != std::string::npos && last.find("</think>", open) == std::string::npos;
-}
-
 /// A name of something a client chose, for messages.
 std::string printable(const std::string& text) {
   constexpr size_t kLongest = 100;
@@ -62,12 +53,12 @@ Service::Service(ServiceOptions options, JsonLog& log)
       keys_(options_.api_keys),
       cors_(options_.cors_origins),
       log_(log),
+      maker_(options_, log_),
       ticker_([this] { tick(); }) {}
 
 Service::~Service() { close(); }
 
 void Service::set_engine(Engine& engine) {
-  stop_ids_ = engine.stop_ids();
   engine_ = &engine;
   State loading = State::loading;
   state_.compare_exchange_strong(loading, State::ready);
@@ -268,14 +259,9 @@ ServedModel Service::served_model() const {
   return {info.context, info.embedding_size, options_.pooling ? options_.pooling : info.pooling};
 }
 
-PromptText Service::prompt_text() const {
-  const Engine* engine = engine_;
-  return {engine->tokenizer(), engine->chat_templates()};
-}
-
 HttpResponse Service::answer_post(const HttpRequest& request) const {
   const Json body = parse_body(request.body);
-  const PromptText text = prompt_text();
+  const PromptText text = prompt_text(*engine_);
   if (request.path == "/detokenize") {
     const DetokenizeBody read = read_detokenize_body(body);
     check_model(read.model);
@@ -307,100 +293,15 @@ HttpResponse Service::answer_post(const HttpRequest& request) const {
   return json_response(200, page);
 }
 
-void Service::log_prompt(const std::string& request_id, const std::string& text) const {
-  if (options_.log_prompts) log_.info("prompt", Json{{"request_id", request_id}, {"text", text}});
-}
-
-void Service::look_for_calls(const ToolUse& use, const PromptText& text, AnswerHead& head,
-                             Request& request) const {
-  const ToolSyntax syntax = text.tool_syntax();
-  head.tools = ToolCallOptions{syntax, use.declared, use.parallel};
-  if (flags_tool_tags_special(text.required())) request.skip_special_tokens = false;
-  auto grammar = tool_grammars_.get(syntax, use);
-  if (grammar)
-    request.constraint = Constraint{.kind = Constraint::Kind::compiled, .compiled = std::move(grammar)};
-}
-
-std::vector<Request> Service::make_requests(const GenerationBody& body, GenerationJob& job) const {
-  const PromptText text = prompt_text();
-  std::vector<Request> requests;
-  const auto add = [&](std::vector<TokenId> ids) -> PromptChoices& {
-    requests.push_back(body.settings);
-    requests.back().ids = std::move(ids);
-    if (options_.request_timeout > 0) {
-      requests.back().deadline =
-          job.arrival + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                            std::chrono::duration<double>(options_.request_timeout));
-    }
-    PromptChoices choices;
-    choices.count = body.settings.n;
-    choices.prompt_tokens = static_cast<int>(requests.back().ids.size());
-    choices.first_choice = static_cast<int>(job.prompts.size()) * body.settings.n;
-    return job.prompts.emplace_back(choices);
-  };
-  if (body.chat) {
-    const RenderedPrompt prompt = text.render(body.messages);
-    log_prompt(job.request_id, prompt.text);
-    PromptChoices& choices = add(text.encode(prompt));
-    choices.opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
-    if (body.tools.choice != ToolUse::Choice::none)
-      look_for_calls(body.tools, text, job.head, requests.back());
-    if (auto& constraint = requests.back().constraint) {
-      const bool has_tools = !body.messages.input.tools.is_null();
-      constraint->reasoning = choices.opens_reasoning
-                                  ? Constraint::Reasoning::open
-                                  : reasoning_before_constraint(
-                                        prompt.text, text.templates->select(std::nullopt, has_tools).source(),
-                                        body.messages.input.kwargs);
-    }
-    return requests;
-  }
-  for (const TextPrompt& prompt : body.prompts) {
-    const auto* words = std::get_if<std::string>(&prompt);
-    PromptChoices& choices =
-        add(words != nullptr ? text.encode(*words) : std::get<std::vector<TokenId>>(prompt));
-    const std::vector<TokenId>& ids = requests.back().ids;
-    if (words != nullptr) log_prompt(job.request_id, *words);
-    if (!body.echo) continue;
-    choices.echo = words != nullptr ? *words : text.required().decode(ids, false);
-    choices.echo_ids = ids;
-  }
-  return requests;
-}
-
-GenerationJob Service::make_job(const HttpRequest& request, const GenerationBody& body) const {
-  GenerationJob job;
-  job.request_id = request.id;
-  job.arrival = std::chrono::steady_clock::now();
-  job.settings = body.settings;
-  job.make_answer = body.make_answer;
-  job.timeout_seconds = options_.request_timeout;
-  job.headers = cors_.headers(request.headers);
-  job.head.id = body.id_prefix + request.id;
-  job.head.created =
-      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
-          .count();
-  job.head.model = body.model.empty() ? options_.model_names.front() : body.model;
-  job.head.chat = body.chat;
-  job.head.stream = body.stream;
-  job.head.include_usage = body.include_usage;
-  job.head.include_logprobs = body.settings.logprobs.has_value();
-  job.head.tokenizer = prompt_text().tokenizer;
-  if (!body.settings.stop.ignore_eos) job.head.stop_ids = stop_ids_;
-  const auto& more = body.settings.stop.stop_token_ids;
-  job.head.stop_ids.insert(job.head.stop_ids.end(), more.begin(), more.end());
-  std::sort(job.head.stop_ids.begin(), job.head.stop_ids.end());
-  return job;
-}
-
 void Service::generate(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange) {
   const Json json = parse_body(request.body);
   const GenerationBody body = generation_reader(request.path)(json, served_model());
   check_model(body.model);
-  GenerationJob job = make_job(request, body);
-  if (body.at_once) return exchange->respond(with_cors(json_response(200, body.at_once(job.head)), request));
-  std::vector<Request> requests = make_requests(body, job);
   Engine& engine = *engine_;
+  GenerationJob job = maker_.make_job(engine, request, body);
+  job.headers = cors_.headers(request.headers);
+  if (body.at_once) return exchange->respond(with_cors(json_response(200, body.at_once(job.head)), request));
+  std::vector<Request> requests = maker_.make_requests(engine, body, job);
   const int64_t room = int64_t{engine.info().max_batch} + options_.max_queue;
   const auto choices = static_cast<int64_t>(requests.size()) * body.settings.n;
   if (choices > room)

@@ -16,9 +16,8 @@
 #include "server/generation_task.h"
 #include "server/json_log.h"
 #include "server/metrics.h"
-#include "server/prompt_text.h"
 #include "server/request_body.h"
-#include "server/tool_grammars.h"
+#include "server/request_maker.h"
 #include "server/watchers.h"
 #include "server/work_queue.h"
 
@@ -64,17 +63,11 @@ class Service : public HttpHandler {
   HttpResponse models(const std::string& path) const;
   ServedModel served_model() const;
   void generate(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
-  GenerationJob make_job(const HttpRequest& request, const GenerationBody& body) const;
-  std::vector<Request> make_requests(const GenerationBody& body, GenerationJob& job) const;
-  /// Sets up a request whose answer may, or must, call tools.
-  void look_for_calls(const ToolUse& use, const PromptText& text, AnswerHead& head, Request& request) const;
   void run(GenerationJob job);
   void tick();
   void watch(const HttpRequest& request, const std::shared_ptr<Exchange>& exchange);
   void step_watchers();
   void check_model(const std::string& name) const;
-  void log_prompt(const std::string& request_id, const std::string& text) const;
-  PromptText prompt_text() const;
   HttpResponse with_cors(HttpResponse response, const HttpRequest& request) const;
 
   const ServiceOptions options_;
@@ -82,11 +75,10 @@ class Service : public HttpHandler {
   const CorsPolicy cors_;
   JsonLog& log_;
   Metrics metrics_;
-  mutable ToolGrammars tool_grammars_;
+  const RequestMaker maker_;
   std::function<size_t()> connections_ = [] { return size_t{0}; };
   std::atomic<Engine*> engine_{nullptr};
   std::atomic<State> state_{State::loading};
-  std::vector<TokenId> stop_ids_;  // of the model; set before state_ says ready
 
   std::set<std::shared_ptr<GenerationTask>> tasks_;  // of the thread of answers_
   Watchers watchers_;                                // of the thread of answers_

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "grammar/constraint_grammar.h"
 #include "grammar/tool_grammar.h"
 #include "server/api_error.h"
 
@@ -12,11 +13,13 @@ constexpr size_t kMostEntries = 32;
 
 }  // namespace
 
-std::shared_ptr<const Grammar> ToolGrammars::get(ToolSyntax syntax, const ToolUse& use) {
+std::shared_ptr<const Grammar> ToolGrammars::get(ToolSyntax syntax, const ToolUse& use,
+                                                 const std::optional<Constraint>& constraint) {
   const bool required = use.choice == ToolUse::Choice::required;
-  if (!required && use.strict.empty()) return nullptr;
+  if (!required && use.strict.empty() && !constraint) return nullptr;
   std::vector<ToolSignature> tools;
   Json key{static_cast<int>(syntax), required, use.parallel};
+  if (constraint) key.push_back({static_cast<int>(constraint->kind), constraint->text, constraint->choices});
   for (const ToolDeclaration& tool : use.declared) {
     const bool keeps = required || use.strict.count(tool.name) != 0;
     tools.push_back({tool.name, keeps ? tool.parameters : Json()});
@@ -30,8 +33,11 @@ std::shared_ptr<const Grammar> ToolGrammars::get(ToolSyntax syntax, const ToolUs
     entries_.splice(entries_.begin(), entries_, known);
     return known->second;
   }
+  // What is wrong with it is said as without tools. Demanded calls leave no text that it could be about.
+  if (constraint) compile_constraint(*constraint);
   try {
-    entries_.emplace_front(text, compile_tool_calls(syntax, tools, use.parallel, required));
+    entries_.emplace_front(
+        text, compile_tool_calls(syntax, tools, use.parallel, required, constraint ? &*constraint : nullptr));
   } catch (const Error& error) {
     throw to_api_error(error, "tools");
   }

@@ -3,10 +3,12 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "grammar/grammar.h"
+#include "qwench/constraint.h"
 #include "server/tool_use.h"
 #include "text/tool_syntax.h"
 
@@ -16,9 +18,11 @@ namespace qwench::server {
 /// them serves the next turns of a conversation too. Thread-safe.
 class ToolGrammars {
  public:
-  /// Null where an answer may be anything: calls are not demanded, and no tool is strict. Throws ApiError
+  /// `text`: what an answer that calls nothing must be; absent: any text. Null where an answer may be
+  /// anything: calls are not demanded, no tool is strict, and nothing is said of the text. Throws ApiError
   /// (400) where a schema cannot be kept to.
-  std::shared_ptr<const Grammar> get(ToolSyntax syntax, const ToolUse& use);
+  std::shared_ptr<const Grammar> get(ToolSyntax syntax, const ToolUse& use,
+                                     const std::optional<Constraint>& text = std::nullopt);
 
  private:
   using Entry = std::pair<std::string, std::shared_ptr<const Grammar>>;

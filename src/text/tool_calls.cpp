@@ -77,9 +77,10 @@ void ToolCallParser::read() {
 /// What may open a block here.
 bool ToolCallParser::opens(std::string_view text, bool whole) const {
   const auto is = [&](std::string_view tag) { return whole ? tag == text : tag.starts_with(text); };
+  if (options_->calls_or_content && writer_->calls() == 0 && writer_->has_content()) return false;
   if (is(kToolCallOpen)) return true;
   if (options_->syntax == ToolSyntax::qwen3_coder) return is(kFunctionOpen);
-  if (writer_->has_content()) return false;
+  if (writer_->has_content() || options_->calls_or_content) return false;
   return is(kBareCallOpen) || is(kFencedCallOpens[0]) || is(kFencedCallOpens[1]);
 }
 

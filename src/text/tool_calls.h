@@ -37,6 +37,9 @@ struct ToolCallOptions {
   ToolSyntax syntax = ToolSyntax::hermes;
   std::vector<ToolDeclaration> tools;
   bool parallel = true;  ///< without, calls behind the first are dropped
+  /// The message is either calls, the first with its tag at the very beginning, or content alone, whatever
+  /// that looks like.
+  bool calls_or_content = false;
 };
 
 class ToolCallBlock;

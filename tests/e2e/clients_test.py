@@ -147,7 +147,7 @@ class Tools(Case):
 
     def test_what_is_wrong_is_named(self):
         for fields, param in (({"tools": [WEATHER, WEATHER]}, "tools[1].function.name"), ({"tool_choice": "any"}, "tool_choice"),
-                              ({"tools": None, "tool_choice": "required"}, "tool_choice"), ({"response_format": {"type": "json_object"}}, "tools"), ({"functions": [{}]}, "functions"),
+                              ({"tools": None, "tool_choice": "required"}, "tool_choice"), ({"functions": [{}]}, "functions"),
                               ({"tool_choice": {"type": "function", "function": {"name": "other"}}}, "tool_choice.function.name")):
             body = {"messages": QUESTION, "tools": [WEATHER], **fields}
             self.assert_error(self.server.post("/v1/chat/completions", body), 400, param)

@@ -159,6 +159,8 @@ class Answers(ServeTestCase):
         self.assert_error(self.server.get("/v1/models/other"), 404)
         props = self.server.get("/props")[2]
         self.assertEqual(props["context"], 2048)
+        self.assertGreaterEqual(props["kv_cache"]["tokens"], 2048)
+        self.assertGreater(props["kv_cache"]["bytes"], props["kv_cache"]["tokens"])
         self.assertIn("temperature", props["default_generation_settings"])
         self.assertIn("im_start", props["chat_template"])
         self.assertEqual(self.server.get("/health")[2], {"status": "ok"})

@@ -6,6 +6,7 @@ import random
 import re
 import shutil
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from tempfile import TemporaryDirectory
 
 from jsonschema import Draft202012Validator
@@ -43,7 +44,9 @@ def tiny_model(folder):
                 continue
             merges.append(["".join(letters[:end - 1]), letters[end - 1]])
             vocab[joined] = len(vocab)
-    assert len(vocab) < EOS
+    while len(vocab) < EOS:  # added tokens are numbered behind the vocabulary
+        vocab[f"zq{len(vocab)}"] = len(vocab)
+    assert len(vocab) == EOS
     added = [{"id": EOS + i, "content": text, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False,
               "special": i == 0} for i, text in enumerate(["<|end|>", "<think>", "</think>"])]
     tokenizer = {"version": "1.0", "added_tokens": added, "normalizer": None, "post_processor": None,
@@ -63,9 +66,11 @@ class RandomSchemas:
         self.random = random.Random(seed)
 
     def schema(self, depth=0):
-        choices = [self.string, self.integer, self.number, self.enum, self.const, self.simple, self.pattern, self.format]
+        choices = [self.string, self.integer, self.number, self.enum, self.const, self.simple, self.pattern, self.format,
+                   self.unlike, self.joined, self.unique]
         if depth < 3:
-            choices += [self.object, self.object, self.array, self.tuple, self.any_of, self.one_of, self.all_of]
+            choices += [self.object, self.object, self.array, self.tuple, self.any_of, self.one_of, self.all_of,
+                        self.counted, self.named, self.conditional, self.containing, self.overlapping]
         return self.random.choice(choices)(depth)
 
     def root(self, _=None):
@@ -133,6 +138,63 @@ class RandomSchemas:
         if self.random.random() < 0.5:
             schema["items"] = False
         return schema
+
+    def unlike(self, _):
+        return self.random.choice([{"type": "string", "not": {"enum": ["a", "ab", ""]}, "maxLength": 6},
+                                   {"type": "string", "not": {"pattern": self.random.choice(["[aeiou]", "^x", r"\\d", "a.b"])}, "maxLength": 9},
+                                   {"type": "integer", "minimum": -20, "maximum": 20, "not": {"enum": [-1, 0, 1, 7]}},
+                                   {"type": "number", "minimum": 0, "maximum": 4, "not": {"const": self.random.choice([1, 2.5])}},
+                                   {"type": ["null", "boolean", "integer"], "not": {"const": True}},
+                                   {"not": {"type": ["object", "array", "string"]}},
+                                   {"type": "integer", "not": {"maximum": self.random.randrange(100)}}])
+
+    def joined(self, _):
+        return self.random.choice([{"type": "string", "pattern": "[0-9]", "minLength": 2, "maxLength": self.random.randrange(2, 9)},
+                                   {"type": "string", "allOf": [{"pattern": "^[a-m]"}, {"pattern": "[k-z]$"}, {"maxLength": 7}]},
+                                   {"type": "string", "format": "ipv4", "maxLength": 9},
+                                   {"type": "integer", "allOf": [{"multipleOf": 4}, {"multipleOf": 6}], "minimum": 0, "maximum": 999}])
+
+    def unique(self, _):
+        values = self.random.sample(["a", "b", 1, 2.5, None, True, False, "c d", 3, 4, 5], self.random.randrange(1, 11))
+        low = self.random.randrange(2) if len(values) > 1 else 0
+        return {"type": "array", "items": {"enum": values}, "uniqueItems": True, "minItems": low, "maxItems": self.random.randrange(low, 5)}
+
+    def counted(self, depth):
+        names = self.names(self.random.randrange(2, 5))
+        low = self.random.randrange(len(names))
+        return {"type": "object", "properties": {name: self.schema(depth + 2) for name in names}, "required": names[:1] if self.random.random() < 0.3 else [],
+                "minProperties": low, "maxProperties": max(1, low) + self.random.randrange(3), "additionalProperties": self.random.random() < 0.3}
+
+    def named(self, depth):
+        schema = {"type": "object", "properties": {"a1": self.schema(depth + 2)}, "maxProperties": 4, "additionalProperties": self.random.choice([False, {"type": "null"}])}
+        schema["patternProperties"] = self.random.choice([{"^a": {"type": ["integer", "string", "null"], "maxLength": 3}}, {"^x_": self.schema(depth + 2)},
+                                                         {"b": {"type": "integer"}, "c$": {"minimum": 3}}])
+        if "^a" in schema["patternProperties"]:
+            schema["properties"] = {"a1": {"maxLength": 2}}
+        if self.random.random() < 0.4:
+            schema["propertyNames"] = self.random.choice([{"maxLength": 4}, {"pattern": "^[a-z_0-9]+$"}, {"enum": ["a1", "x_1", "abc", "q"]}])
+        return schema
+
+    def conditional(self, depth):
+        schema = {"type": "object", "properties": {"kind": {"enum": ["a", "b", 1]}, "v": self.schema(depth + 2), "w": {"type": "integer", "maximum": 99}},
+                  "required": ["kind"] if self.random.random() < 0.7 else [], "additionalProperties": False}
+        return {**schema, **self.random.choice([{"if": {"properties": {"kind": {"const": "a"}}}, "then": {"required": ["v"]}, "else": {"required": ["w"]}},
+                                                {"if": {"required": ["v"]}, "then": {"properties": {"w": {"minimum": 5}}, "required": ["w"]}},
+                                                {"dependentRequired": {"v": ["w"], "w": ["kind"]}}, {"not": {"required": ["v", "w"]}},
+                                                {"dependentSchemas": {"w": {"properties": {"kind": {"enum": ["b", 1]}}}}}])}
+
+    def containing(self, depth):
+        items = {"type": "integer", "minimum": 0, "maximum": 9} if self.random.random() < 0.6 else self.schema(depth + 2)
+        schema = {"type": "array", "items": {"anyOf": [items, {"const": 5}]}, "contains": {"const": 5}, "maxItems": 4}
+        if self.random.random() < 0.5:
+            schema |= {"minContains": self.random.randrange(3), "maxContains": 2}
+        return schema
+
+    def overlapping(self, depth):
+        return self.random.choice([{"oneOf": [{"type": "integer", "maximum": 10}, {"type": "integer", "minimum": 5}]},
+                                   {"type": "object", "properties": {"a": self.schema(depth + 2), "b": {"type": "null"}}, "additionalProperties": False,
+                                    "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
+                                   {"oneOf": [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^[ab]"}]}])
 
     def any_of(self, depth):
         return {"anyOf": [self.schema(depth + 1) for _ in range(self.random.randrange(1, 4))]}
@@ -206,6 +268,30 @@ class Structured(TestCase):
     def test_a_complete_text_ends_before_min_tokens(self):
         answer, = jsonl("run", self.model, rows=[{**self.rows([{"guided_choice": ["abc"]}])[0], "min_tokens": 50, "ignore_eos": True}])
         self.assertEqual((answer["text"], answer["finish_reason"]), ("abc", "stop"))
+
+    def test_preemption_choices_and_guesses_change_no_constrained_answer(self):
+        generator = RandomSchemas(23)
+        long = {"type": "string", "minLength": 100, "maxLength": 120}
+        rows = self.rows([{"guided_json": generator.root() if i % 2 else long} for i in range(10)], 150)
+        bodies = [{"prompt": row.pop("ids") * 8, **row} for row in rows]
+        def answer(server, body):
+            status, _, got = server.post("/v1/completions", body)
+            self.assertEqual(status, 200, got)
+            return [(choice["text"], choice["finish_reason"]) for choice in got["choices"]]
+        with Server("-c", 256, "--max-batch", 1, model=self.model) as server:
+            alone = [answer(server, body) for body in bodies]
+            seeds = [answer(server, {**bodies[0], "seed": 100 + i})[0] for i in range(3)]
+        for schema, [(text, finish)] in zip([row["guided_json"] for row in rows], alone):
+            if finish == "stop":
+                Draft202012Validator(schema).validate(json.loads(text))
+        with Server("-c", 256, "--kv-cache-tokens", 272, "--max-batch", 8, "--speculative", "ngram", model=self.model) as server:
+            self.assertEqual(server.get("/props")[2]["kv_cache"]["tokens"], 272)
+            with ThreadPoolExecutor(len(bodies)) as pool:
+                together = list(pool.map(lambda body: answer(server, body), bodies))
+            self.assertEqual(together, alone)
+            self.assertGreater(server.metric("qwench:num_preemptions_total"), 0)
+            self.assertEqual(answer(server, {**bodies[0], "seed": 100, "n": 3}), seeds)
+            server.wait_until_still()
 
     def test_bad_constraints_are_refused_with_a_sentence(self):
         bad = [{"json_schema": {"not": {}}}, {"guided_regex": "(?=a)"}, {"grammar": "root ::= root"}, {"guided_choice": []},

@@ -47,6 +47,7 @@ TEST(ModelPlan, WhatIsAskedForIsKept) {
 
 TEST(ModelPlan, ACacheThatHoldsNoSequenceIsRefused) {
   EngineOptions options;
+  options.context = 512;
   options.cache_tokens = 500;
   try {
     plan(8000, options);
@@ -54,6 +55,26 @@ TEST(ModelPlan, ACacheThatHoldsNoSequenceIsRefused) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
     EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("500"), testing::HasSubstr("512")));
+  }
+}
+
+TEST(ModelPlan, AContextThatNobodyAskedForFollowsTheCache) {
+  EngineOptions options;
+  options.cache_tokens = 256;
+  const ModelPlan small = plan(8000, options);
+  EXPECT_EQ(small.context, 256);
+  EXPECT_EQ(small.memory.blocks, 16);
+}
+
+TEST(ModelPlan, ACacheBeyondTheMemoryIsRefused) {
+  EngineOptions options;
+  options.cache_tokens = 1 << 29;
+  try {
+    plan(100, options);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::out_of_memory);
+    EXPECT_THAT(error.what(), testing::HasSubstr("536870912"));
   }
 }
 

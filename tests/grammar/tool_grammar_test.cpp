@@ -60,12 +60,39 @@ TEST(ToolGrammar, WhereNoCallIsRequiredAnyTextWithoutOneGoes) {
   EXPECT_FALSE(accepts(*maybe, now + " done"));
 }
 
+TEST(ToolGrammar, TextInPlaceOfCallsMayBeOfAForm) {
+  const std::string now = "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
+  const std::vector<std::pair<Constraint, std::string>> forms = {
+      {{.kind = Constraint::Kind::json_schema, .text = R"({"const": "x"})"}, "\"x\""},
+      {{.kind = Constraint::Kind::json_object}, R"({"a": 1})"},
+      {{.kind = Constraint::Kind::regex, .text = "a+"}, "aaa"},
+      {{.kind = Constraint::Kind::choice, .choices = {"yes", "no"}}, "no"},
+      {{.kind = Constraint::Kind::grammar, .text = "root ::= \"<\" root \">\" | \".\""}, "<<.>>"},
+  };
+  for (const auto& [form, text] : forms) {
+    const auto grammar = compile_tool_calls(ToolSyntax::hermes, tools(), true, false, &form);
+    EXPECT_TRUE(accepts(*grammar, text)) << text;
+    EXPECT_TRUE(accepts(*grammar, now)) << text;
+    EXPECT_TRUE(accepts(*grammar, now + "\n" + now)) << text;
+    EXPECT_FALSE(accepts(*grammar, text + now)) << text;
+    EXPECT_FALSE(accepts(*grammar, "other")) << text;
+  }
+}
+
+TEST(ToolGrammar, WithoutASchemaQwen3CoderCallsHaveAnyParameters) {
+  const auto one = compile_tool_calls(ToolSyntax::qwen3_coder, tools(), false, true);
+  EXPECT_TRUE(accepts(*one,
+                      "<tool_call>\n<function=now>\n<parameter=zone>\nUTC\n</parameter>\n<parameter=x>\n1\n"
+                      "</parameter>\n</function>\n</tool_call>"));
+}
+
 TEST(ToolGrammar, ErrorsNameTheTool) {
   try {
-    compile_tool_calls(ToolSyntax::hermes, {{"bad", Json{{"not", {{"type", "null"}}}}}}, false, true);
+    compile_tool_calls(ToolSyntax::hermes,
+                       {{"bad", Json{{"type", "object"}, {"not", {{"unevaluatedItems", 1}}}}}}, false, true);
     FAIL();
   } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("\"bad\""), testing::HasSubstr("\"not\"")));
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("\"bad\""), testing::HasSubstr("by not")));
   }
   EXPECT_THROW(compile_tool_calls(ToolSyntax::hermes, {}, false, true), Error);
 }

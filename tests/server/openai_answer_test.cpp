@@ -110,9 +110,9 @@ TEST(OpenAiAnswer, WholeChatHasOpenAisShape) {
   const Json whole = answer.whole(totals());
   EXPECT_EQ(whole["object"], "chat.completion");
   EXPECT_EQ(whole["choices"], Json::parse(R"([
-      {"index": 0, "message": {"role": "assistant", "content": "A", "refusal": null, "reasoning_content": "hm"},
+      {"index": 0, "message": {"role": "assistant", "content": "A", "refusal": null, "annotations": [], "reasoning_content": "hm"},
        "logprobs": null, "finish_reason": "stop"},
-      {"index": 1, "message": {"role": "assistant", "content": "B", "refusal": null},
+      {"index": 1, "message": {"role": "assistant", "content": "B", "refusal": null, "annotations": []},
        "logprobs": null, "finish_reason": "length"}])"));
   EXPECT_EQ(whole["usage"]["total_tokens"], 14);
   EXPECT_EQ(whole["usage"]["prompt_tokens_details"]["cached_tokens"], 8);

@@ -130,8 +130,6 @@ TEST(ChatBody, WhatIsWrongIsNamed) {
       {R"("tools": [{"type": "function", "function": {"name": "f"}}],
           "tool_choice": {"type": "function", "function": {"name": "g"}})",
        "tool_choice.function.name", "no tool"},
-      {R"("tools": [{"type": "function", "function": {"name": "f"}}], "guided_regex": "a")", "tools",
-       "no room"},
       {R"("parallel_tool_calls": 1)", "parallel_tool_calls", "true or false"},
       {R"("functions": [])", "functions", "tools"},
       {R"("function_call": "auto")", "function_call", "tools"},

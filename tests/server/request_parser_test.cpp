@@ -62,6 +62,18 @@ TEST(RequestParser, GivesTheSameHoweverTheBytesAreCut) {
   }
 }
 
+TEST(RequestParser, TrailersAreNoHeaders) {
+  const std::string text =
+      "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nHost: y\r\n"
+      "Authorization: Bearer z\r\n\r\n";
+  for (const size_t step : {1, 7, 1000}) {
+    const Parsed parsed = parse(text, step);
+    ASSERT_TRUE(parsed.done) << step << " " << parsed.status;
+    EXPECT_EQ(parsed.request.headers.size(), 2U) << step;
+    EXPECT_EQ(parsed.request.body, "{}");
+  }
+}
+
 TEST(RequestParser, WhatIsTooLongOrAmbiguousIsRefused) {
   const std::string host = "Host: x\r\n";
   const struct {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "qwench/error.h"
 #include "server/api_error.h"
 
 namespace qwench::server {
@@ -38,6 +39,41 @@ TEST(ToolGrammars, OtherCallsKeepToItWhereTheirToolIsStrict) {
   EXPECT_TRUE(accepts(*grammar, call(R"({"a": 1})")));
   EXPECT_FALSE(accepts(*grammar, call(R"({"a": "1"})")));
   EXPECT_TRUE(accepts(*grammar, "text"));
+}
+
+TEST(ToolGrammars, AnAnswerIsCallsOrTextOfTheFormThatIsAskedFor) {
+  ToolGrammars grammars;
+  const Constraint schema{.kind = Constraint::Kind::json_schema, .text = R"({"type": "integer"})"};
+  const auto either = grammars.get(ToolSyntax::hermes, use(ToolUse::Choice::automatic), schema);
+  ASSERT_NE(either, nullptr);
+  EXPECT_TRUE(accepts(*either, "12"));
+  EXPECT_TRUE(accepts(*either, call(R"({"any": "object"})")));
+  EXPECT_FALSE(accepts(*either, "text"));
+  EXPECT_FALSE(accepts(*either, "12" + call("{}")));
+  EXPECT_EQ(grammars.get(ToolSyntax::hermes, use(ToolUse::Choice::automatic), schema), either);
+  const Constraint other{.kind = Constraint::Kind::json_object};
+  EXPECT_TRUE(accepts(*grammars.get(ToolSyntax::hermes, use(ToolUse::Choice::automatic), other), "{}"));
+
+  const auto strict = grammars.get(ToolSyntax::hermes, use(ToolUse::Choice::automatic, {"f"}), schema);
+  EXPECT_TRUE(accepts(*strict, "12"));
+  EXPECT_FALSE(accepts(*strict, call(R"({"any": "object"})")));
+
+  const auto demanded = grammars.get(ToolSyntax::hermes, use(ToolUse::Choice::required), schema);
+  EXPECT_FALSE(accepts(*demanded, "12")) << "a demanded call leaves no text";
+}
+
+TEST(ToolGrammars, AFormThatCannotBeKeptToIsRefusedAsWithoutTools) {
+  ToolGrammars grammars;
+  const Constraint bad{.kind = Constraint::Kind::json_schema, .text = R"({"type": "nothing"})"};
+  for (const auto choice : {ToolUse::Choice::automatic, ToolUse::Choice::required}) {
+    try {
+      grammars.get(ToolSyntax::hermes, use(choice), bad);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("the JSON schema: #: type"), std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(ToolGrammars, ASchemaThatCannotBeKeptToIsRefused) {

@@ -173,6 +173,19 @@ TEST(ToolCalls, TheTagMayBeMissingWhereTheMessageBegins) {
   EXPECT_EQ(read(object, kXml), "[" + object + "]");
 }
 
+TEST(ToolCalls, WhereAMessageIsCallsOrContentWhatBeginsAsContentStaysIt) {
+  const std::string call = R"(<tool_call>
+{"name": "get_weather", "arguments": {"city": "Bern"}}
+</tool_call>)";
+  ToolCallOptions either = options();
+  either.calls_or_content = true;
+  const auto told = [&](const std::string& text) { return shown(parse_tool_calls(either, text)); };
+  EXPECT_EQ(told(call + "\n" + call), R"([] get_weather({"city": "Bern"}) get_weather({"city": "Bern"}))");
+  const std::string quoted = R"({"name": "get_weather", "arguments": {"city": "Bern"}})";
+  EXPECT_EQ(told(quoted), "[" + quoted + "]") << "an object of a form that was asked for";
+  EXPECT_EQ(told("[\"" + call + "\"]"), "[[\"" + call + "\"]]");
+}
+
 TEST(ToolCalls, ArgumentsThatBreakOnceBegunComeAsTheModelWroteThem) {
   EXPECT_EQ(read(hermes(R"({"name": "f", "arguments": {"a": "say "hi""}})") + " done"),
             R"([done] f({"a": "say "hi""}))");

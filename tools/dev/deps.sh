@@ -6,8 +6,8 @@ usage() {
 ./dev deps [--check] [GROUP...]
 
 Installs by apt the Debian packages that are missing. Asks before it uses sudo, unless CI=true.
-Groups: build (to compile), fetch (to fetch models), test, asan, bench, lint: all of them when none
-is named; and aarch64 (to build for Arm).
+Groups: build (to compile), fetch (to fetch models), test, asan, bench, lint, metrics (Prometheus, which one test asks): all of
+them when none is named; and aarch64 (to build for Arm).
 
   --check   install nothing; list what is missing and exit with 1 if something is
 
@@ -28,6 +28,8 @@ test_packages=(libgtest-dev libgmock-dev python3-numpy python3-jsonschema openss
   vulkan-validationlayers)
 asan_packages=(clang-14 libclang-rt-14-dev)
 bench_packages=(libbenchmark-dev python3-venv)
+# Apart from the tests' others: where systemd runs, Debian's package starts a server.
+metrics_packages=(prometheus)
 lint_packages=(clang-format-14 clang-tidy-14)
 aarch64_packages=(g++-aarch64-linux-gnu qemu-user-static)
 
@@ -45,13 +47,14 @@ for argument in "$@"; do
       ;;
     asan) wanted+=("${asan_packages[@]}") ;;
     bench) wanted+=("${build_packages[@]}" "${bench_packages[@]}") ;;
+    metrics) wanted+=("${metrics_packages[@]}") ;;
     lint) wanted+=("${build_packages[@]}" "${lint_packages[@]}" git python3) ;;
     aarch64) wanted+=("${aarch64_packages[@]}") ;;
     *) usage_error "there is no group '$argument'" ;;
   esac
 done
 if [[ ${#wanted[@]} == 0 ]]; then
-  arguments=(test asan bench lint)
+  arguments=(test asan bench lint metrics)
   ! $check_only || arguments+=(--check)
   exec bash tools/dev/deps.sh "${arguments[@]}"
 fi

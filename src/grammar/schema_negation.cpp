@@ -1,0 +1,239 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "grammar/schema_document.h"
+
+namespace qwench {
+namespace {
+
+const char* const kTypes[] = {"array", "boolean", "null", "number", "object", "string"};
+
+Json beside(const char* type, Json assertion) {
+  return {{"type", type}, {kAlso, Json::array({std::move(assertion)})}};
+}
+
+Json any_of(Json ways) {
+  if (ways.empty()) return false;
+  if (ways.size() == 1) return ways[0];
+  return {{"anyOf", std::move(ways)}};
+}
+
+/// A bound on a count, and what breaks it.
+struct Count {
+  const char* keyword;
+  const char* type;
+  const char* opposite;
+  int step;
+};
+constexpr Count kCounts[] = {
+    {"minLength", "string", "maxLength", -1},
+    {"maxLength", "string", "minLength", 1},
+    {"minItems", "array", "maxItems", -1},
+    {"maxItems", "array", "minItems", 1},
+    {"minProperties", "object", "maxProperties", -1},
+    {"maxProperties", "object", "minProperties", 1},
+};
+constexpr std::pair<const char*, const char*> kBounds[] = {
+    {"minimum", "exclusiveMaximum"},
+    {"maximum", "exclusiveMinimum"},
+    {"exclusiveMinimum", "maximum"},
+    {"exclusiveMaximum", "minimum"},
+};
+
+/// What is none of `values`.
+bool add_other_values(const Json& values, Json& ways) {
+  Json free = Json::array();
+  for (const char* type : kTypes) {
+    Json of_type = Json::array();
+    for (const Json& value : values) {
+      if (type == std::string_view(type_of(value))) of_type.push_back(value);
+    }
+    const std::string_view name = type;
+    if (of_type.empty()) {
+      free.push_back(type);
+    } else if (name == "string" || name == "number") {
+      ways.push_back(beside(type, {{"not", {{"enum", of_type}}}}));
+    } else if (name == "boolean") {
+      const bool both = std::find(of_type.begin(), of_type.end(), !of_type[0].get<bool>()) != of_type.end();
+      if (!both) ways.push_back({{"const", !of_type[0].get<bool>()}});
+    } else if (name != "null") {
+      return false;
+    }
+  }
+  if (!free.empty()) ways.push_back({{"type", free}});
+  return true;
+}
+
+}  // namespace
+
+const char* type_of(const Json& value) {
+  if (value.is_null()) return "null";
+  if (value.is_boolean()) return "boolean";
+  if (value.is_string()) return "string";
+  if (value.is_number()) return "number";
+  return value.is_object() ? "object" : "array";
+}
+
+/// By De Morgan: what breaks one keyword or another. A keyword speaks of one type alone, so that only values
+/// of that type can break it.
+Json SchemaDocument::negate(const Json& schema, const std::string& path, int depth) const {
+  spend(path);
+  if (schema.is_object() && schema.size() == 1 && schema.contains("not"))
+    return flatten(schema["not"], path, depth + 1);
+  const Json flat = flatten(schema, path, depth + 1);
+  if (flat.is_boolean()) return !flat.get<bool>();
+  if (!flat.is_object()) fail(path, "expected a schema: an object, true or false");
+  Json ways = Json::array();
+  for (const auto& [keyword, value] : flat.items()) {
+    if (!is_annotation(keyword)) add_breaks(flat, keyword, value, ways, path, depth + 1);
+  }
+  return any_of(std::move(ways));
+}
+
+/// What is valid under `base` but not under `schema`: a type that `base` demands as well cannot be broken.
+Json SchemaDocument::without(const Json& base, const Json& schema, const std::string& path, int depth) const {
+  Json flat = flatten(schema, path, depth + 1);
+  if (flat.is_object() && flat.contains("type") && base.is_object() && base.contains("type")) {
+    const std::set<std::string> taken = declared_types(flat["type"]);
+    const std::set<std::string> demanded = declared_types(base["type"]);
+    const auto is_taken = [&](const std::string& type) {
+      return taken.contains(type) || (type == "integer" && taken.contains("number"));
+    };
+    if (std::all_of(demanded.begin(), demanded.end(), is_taken)) flat.erase("type");
+  }
+  return merge(base, negate(flat, path, depth + 1), path, depth + 1);
+}
+
+void SchemaDocument::add_breaks(const Json& schema, const std::string& keyword, const Json& value, Json& ways,
+                                const std::string& path, int depth) const {
+  const auto refuse = [&] {
+    fail(path, fmt::format("what does not fit the keyword \"{}\" (by not, if, oneOf or maxContains) is not "
+                           "supported",
+                           keyword));
+  };
+  for (const Count& count : kCounts) {
+    if (keyword != count.keyword) continue;
+    if (!value.is_number_integer()) refuse();
+    const int64_t opposite = value.get<int64_t>() + count.step;
+    if (opposite >= 0) ways.push_back({{"type", count.type}, {count.opposite, opposite}});
+    return;
+  }
+  for (const auto& [bound, opposite] : kBounds) {
+    if (keyword != bound) continue;
+    ways.push_back({{"type", "number"}, {opposite, value}});
+    return;
+  }
+  if (keyword == "type") {
+    const std::set<std::string> taken = types_of(schema);
+    if (taken.contains("integer") && !taken.contains("number")) refuse();
+    Json others = Json::array();
+    for (const char* type : kTypes) {
+      if (!taken.contains(type)) others.push_back(type);
+    }
+    if (!others.empty()) ways.push_back({{"type", others}});
+  } else if (keyword == "enum" || keyword == "const") {
+    const Json values = keyword == "const" ? Json::array({value}) : value;
+    if (!values.is_array() || !add_other_values(values, ways)) refuse();
+  } else if (keyword == "pattern") {
+    ways.push_back(beside("string", {{"not", {{"pattern", value}}}}));
+  } else if (keyword == kAlso) {
+    for (const Json& one : value) {
+      if (one.contains("pattern")) {
+        ways.push_back(beside("string", {{"not", one}}));
+      } else if (one.contains("not") && one["not"].contains("pattern")) {
+        ways.push_back({{"type", "string"}, {"pattern", one["not"]["pattern"]}});
+      } else if (one.contains("not") && one["not"].contains("enum")) {
+        ways.push_back(one["not"]);
+      } else {
+        refuse();
+      }
+    }
+  } else if (keyword == "required") {
+    if (!value.is_array()) refuse();
+    for (const Json& name : value) {
+      if (!name.is_string()) refuse();
+      ways.push_back({{"type", "object"}, {"properties", {{name.get<std::string>(), false}}}});
+    }
+  } else if (keyword == "properties") {
+    if (!value.is_object()) refuse();
+    for (const auto& [name, property] : value.items()) {
+      Json broken = negate(property, path, depth);
+      if (is_false(broken)) continue;
+      ways.push_back({{"type", "object"},
+                      {"required", Json::array({name})},
+                      {"properties", {{name, std::move(broken)}}}});
+    }
+  } else if (keyword == "items" && !schema.contains("prefixItems")) {
+    Json broken = negate(value, path, depth);
+    if (!is_false(broken)) ways.push_back({{"type", "array"}, {"contains", std::move(broken)}});
+  } else if (keyword == "contains" && !schema.contains("minContains") && !schema.contains("maxContains")) {
+    ways.push_back({{"type", "array"}, {"items", negate(value, path, depth)}});
+  } else if (keyword == "anyOf") {
+    Json all = true;
+    if (!value.is_array()) refuse();
+    for (const Json& branch : value) all = merge(all, negate(branch, path, depth), path, depth);
+    if (!is_false(all)) ways.push_back(std::move(all));
+  } else {
+    const bool says_nothing =
+        (keyword == "uniqueItems" ? is_false(value) : is_true(value)) || (value.is_object() && value.empty());
+    if (!says_nothing) refuse();
+  }
+}
+
+Json SchemaDocument::apply_conditions(Json schema, const std::string& path, int depth) const {
+  const auto take = [&](const char* keyword) -> std::optional<Json> {
+    const auto found = schema.find(keyword);
+    if (found == schema.end()) return std::nullopt;
+    Json value = *found;
+    schema.erase(found);
+    return value;
+  };
+  const auto negated = take("not");
+  const auto condition = take("if");
+  const auto then = take("then");
+  const auto otherwise = take("else");
+  std::vector<std::pair<std::string, Json>> dependent;
+  for (const char* keyword : {"dependentRequired", "dependentSchemas", "dependencies"}) {
+    const auto names = take(keyword);
+    if (!names) continue;
+    if (!names->is_object()) fail(path, fmt::format("{}: expected an object", keyword));
+    for (const auto& [name, needed] : names->items())
+      dependent.emplace_back(name, needed.is_array() ? Json{{"required", needed}} : needed);
+  }
+  if (negated) schema = without(schema, *negated, path + "/not", depth + 1);
+  if (!schema.is_object()) return schema;
+  if (condition && (then || otherwise)) {
+    Json ways = Json::array();
+    for (const bool holds : {true, false}) {
+      const std::string place = path + "/if";
+      const Json fits =
+          holds ? merge(schema, *condition, place, depth + 1) : without(schema, *condition, place, depth + 1);
+      Json way = merge(fits, (holds ? then : otherwise).value_or(true), path, depth + 1);
+      if (!is_false(way)) ways.push_back(std::move(way));
+    }
+    schema = any_of(std::move(ways));
+    if (!schema.is_object()) return schema;
+  }
+  for (const auto& [name, needed] : dependent) {
+    const Json absent{{"properties", {{name, false}}}};
+    const Json present = merge({{"required", Json::array({name})}}, needed, path, depth + 1);
+    schema = merge(schema, {{"anyOf", Json::array({present, absent})}}, path, depth + 1);
+    if (!schema.is_object()) return schema;
+  }
+  return schema;
+}
+
+std::vector<Json> SchemaDocument::exclusive(const std::vector<Json>& branches, const Json& alternatives,
+                                            const std::string& path, int depth) const {
+  std::vector<Json> apart = branches;
+  for (size_t i = 0; i < branches.size(); ++i) {
+    for (size_t j = 0; j < branches.size(); ++j) {
+      if (i == j || are_disjoint(*this, branches[i], branches[j], path)) continue;
+      apart[i] = without(apart[i], alternatives[j], path, depth + 1);
+    }
+  }
+  return apart;
+}
+
+}  // namespace qwench

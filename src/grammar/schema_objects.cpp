@@ -1,0 +1,271 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "grammar/schema_compiler.h"
+#include "grammar/text_product.h"
+#include "qwench/error.h"
+
+namespace qwench {
+namespace {
+
+const Json* keyword_of(const Json& schema, const char* keyword) {
+  const auto found = schema.find(keyword);
+  return found == schema.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+/// What an object's schema says of its properties.
+struct SchemaCompiler::Members {
+  Json declared = Json::object();
+  std::vector<std::string> required;  // ascending
+  Json patterns = Json::object();
+  Json names = true;       // what a name must be
+  Json additional = true;  // the value of a property that is neither declared nor of a pattern
+  bool written = false;    // whether such ones are written, where they may be
+};
+
+SchemaCompiler::Members SchemaCompiler::read_members(const Json& schema, const std::string& path) const {
+  Members members;
+  if (const Json* required = keyword_of(schema, "required")) {
+    if (!required->is_array()) fail(path, "required: expected an array of names");
+    for (const Json& name : *required) {
+      if (!name.is_string()) fail(path, "required: expected an array of names");
+      members.required.push_back(name.get<std::string>());
+    }
+    std::sort(members.required.begin(), members.required.end());
+    members.required.erase(std::unique(members.required.begin(), members.required.end()),
+                           members.required.end());
+  }
+  if (const Json* declared = keyword_of(schema, "properties")) members.declared = *declared;
+  if (const Json* patterns = keyword_of(schema, "patternProperties")) members.patterns = *patterns;
+  if (!members.declared.is_object()) fail(path, "properties: expected an object");
+  if (!members.patterns.is_object()) fail(path, "patternProperties: expected an object");
+  if (const Json* names = keyword_of(schema, "propertyNames")) members.names = *names;
+  // Properties that nobody speaks of are valid unless they are forbidden, but written only where the schema
+  // asks for them, or speaks of none.
+  const bool speaks =
+      !members.patterns.empty() || std::any_of(members.declared.begin(), members.declared.end(),
+                                               [](const Json& one) { return !is_false(one); });
+  members.written = !speaks;
+  for (const char* keyword : {"unevaluatedProperties", "additionalProperties"}) {
+    const Json* additional = keyword_of(schema, keyword);
+    if (additional == nullptr) continue;
+    if (!additional->is_boolean() && !additional->is_object())
+      fail(path, fmt::format("{}: expected a schema: an object, true or false", keyword));
+    members.additional = *additional;
+    members.written = !is_false(*additional);
+  }
+  return members;
+}
+
+/// The schema of a property's value: what is declared, and what patterns say of its name.
+Json SchemaCompiler::value_of(const Members& members, const std::string& name,
+                              const std::string& path) const {
+  bool spoken_of = members.declared.contains(name);
+  Json value = spoken_of ? members.declared[name] : Json(true);
+  for (const auto& [pattern, schema] : members.patterns.items()) {
+    try {
+      if (!holds_pattern(pattern, name)) continue;
+    } catch (const Error& error) {
+      fail(path + "/patternProperties", error.what());
+    }
+    value = spoken_of ? document_.merge(value, schema, path) : schema;
+    spoken_of = true;
+  }
+  if (!spoken_of) value = members.additional;
+  if (!allows_name(members, name, path)) value = false;
+  return value;
+}
+
+bool SchemaCompiler::allows_name(const Members& members, const std::string& name,
+                                 const std::string& path) const {
+  if (members.names == Json(true)) return true;
+  GrammarBuilder builder("the JSON schema");
+  JsonText json(builder);
+  SchemaCompiler compiler(builder, json, root_);
+  const GrammarBuilder::RuleId rule = builder.declare("name");
+  const Json schema = document_.merge({{"type", "string"}}, members.names, path);
+  builder.define(rule,
+                 builder.either({compiler.compile(schema, path + "/propertyNames"), builder.literal("!")}));
+  return accepts(*builder.build(rule), Json(name).dump());
+}
+
+std::vector<SchemaCompiler::Property> SchemaCompiler::properties_of(const Members& members,
+                                                                    const std::string& path) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : members.declared.items()) names.push_back(name);
+  for (const std::string& name : members.required) {
+    if (!members.declared.contains(name)) names.push_back(name);
+  }
+  std::vector<Property> properties;
+  for (const std::string& name : names) {
+    const std::string place = fmt::format("{}/properties/{}", path, name);
+    const Json value = value_of(members, name, path);
+    const bool required = std::binary_search(members.required.begin(), members.required.end(), name);
+    if (is_false(value) && !required) continue;
+    const Expr member =
+        builder_.sequence({json_.quoted(name), json_.member(), builder_.rule(place, compile(value, place))});
+    properties.push_back({name, member, required});
+  }
+  return properties;
+}
+
+/// Members that are not declared, if there may be any.
+std::optional<GrammarBuilder::Expr> SchemaCompiler::other_members(const Members& members,
+                                                                  const std::vector<Property>& properties,
+                                                                  const std::string& path) {
+  std::set<std::string> taken;
+  for (const Property& property : properties) taken.insert(property.name);
+  for (const auto& [name, value] : members.declared.items()) taken.insert(name);
+  const auto member = [&](Expr key, const Json& value, const std::string& place) {
+    return builder_.sequence({key, json_.member(), builder_.rule(place, compile(value, place))});
+  };
+  const std::string place = path + "/additionalProperties";
+  if (members.patterns.empty() && members.names == Json(true)) {
+    if (!members.written) return std::nullopt;
+    const Expr key =
+        taken.empty() ? json_.string() : builder_.rule(place, json_.other_key({taken.begin(), taken.end()}));
+    return member(key, members.additional, place);
+  }
+
+  std::vector<std::string> patterns;
+  std::vector<Json> values;
+  std::vector<StringCondition> conditions;
+  for (const auto& [pattern, schema] : members.patterns.items()) {
+    conditions.push_back({StringCondition::Kind::pattern, pattern, false});
+    values.push_back(schema);
+  }
+  conditions.push_back(
+      {StringCondition::Kind::values, Json(std::vector<std::string>(taken.begin(), taken.end())), false});
+  const uint32_t is_taken = uint32_t{1} << values.size();
+  uint32_t fits = 0;
+  if (members.names != Json(true)) {
+    fits = is_taken << 1;
+    conditions.push_back({StringCondition::Kind::schema, members.names, true});
+  }
+  TextProduct product = string_product(conditions, path);
+  std::vector<Expr> ways;
+  for (const uint32_t met : product.classes()) {
+    if ((met & is_taken) != 0 || (met & fits) != fits) continue;
+    Json value = true;
+    bool of_pattern = false;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if ((met >> i & 1) == 0) continue;
+      value = of_pattern ? document_.merge(value, values[i], path) : values[i];
+      of_pattern = true;
+    }
+    if (!of_pattern && !members.written) continue;
+    if (!of_pattern) value = members.additional;
+    if (is_false(value)) continue;
+    if (ways.size() >= kMostNameClasses)
+      fail(path, "patternProperties: its patterns overlap in too many ways");
+    const Expr quote = builder_.literal("\"");
+    const Expr name = product.texts([&](uint32_t other) { return other == met; });
+    ways.push_back(member(builder_.sequence({quote, name, quote}), value,
+                          of_pattern ? path + "/patternProperties" : place));
+  }
+  if (ways.empty()) return std::nullopt;
+  return builder_.rule(place, builder_.either(std::move(ways)));
+}
+
+/// Members parted by commas, those that are not required maybe left out; then up to `most_others` others.
+GrammarBuilder::Expr SchemaCompiler::members_in_order(const std::vector<Property>& properties,
+                                                      std::optional<Expr> others, int most_others) {
+  const Expr comma = json_.comma();
+  const size_t count = properties.size();
+  const size_t first_required = static_cast<size_t>(
+      std::find_if(properties.begin(), properties.end(), [](const Property& p) { return p.required; }) -
+      properties.begin());
+  Expr more_others = builder_.empty();
+  if (others) more_others = builder_.repeat(builder_.sequence({comma, *others}), 0, most_others);
+
+  // behind[i]: properties from i on where others came before, each with its comma.
+  std::vector<Expr> behind(count + 1);
+  behind[count] = builder_.rule("members", more_others);
+  for (size_t i = count; i-- > 0;) {
+    Expr one = builder_.sequence({comma, properties[i].member});
+    if (!properties[i].required) one = builder_.optional(one);
+    behind[i] = builder_.rule("members", builder_.sequence({one, behind[i + 1]}));
+  }
+  std::vector<Expr> ways;
+  for (size_t i = 0; i <= std::min(first_required, count); ++i) {
+    if (i < count) ways.push_back(builder_.sequence({properties[i].member, behind[i + 1]}));
+  }
+  if (first_required == count) {
+    if (others) {
+      const int rest =
+          most_others == GrammarBuilder::kUnbounded ? GrammarBuilder::kUnbounded : most_others - 1;
+      ways.push_back(
+          builder_.sequence({*others, builder_.repeat(builder_.sequence({comma, *others}), 0, rest)}));
+    }
+    if (ways.empty()) return builder_.empty();
+    return builder_.optional(builder_.sequence({builder_.either(std::move(ways)), json_.space()}));
+  }
+  return builder_.sequence({builder_.either(std::move(ways)), json_.space()});
+}
+
+/// The same with a count: declared members that are left out make room for, or call for, others. A name of
+/// others may come twice, and then counts once.
+GrammarBuilder::Expr SchemaCompiler::members_counted(const std::vector<Property>& properties,
+                                                     std::optional<Expr> others, int least,
+                                                     std::optional<int> most, const std::string& path) {
+  constexpr size_t kMostCounted = 200;
+  const size_t count = properties.size();
+  if (count > kMostCounted)
+    fail(path, fmt::format("minProperties and maxProperties are not supported beside more than {} properties",
+                           kMostCounted));
+  const Expr comma = json_.comma();
+  std::map<std::pair<size_t, int>, GrammarBuilder::RuleId> rules;
+  const std::function<Expr(size_t, int)> from = [&](size_t at, int taken) -> Expr {
+    if (!most) taken = std::min(taken, std::max(least, 1));
+    const auto known = rules.find({at, taken});
+    if (known != rules.end()) return builder_.ref(known->second);
+    const GrammarBuilder::RuleId rule = builder_.declare("members");
+    rules.emplace(std::pair{at, taken}, rule);
+    std::vector<Expr> ways;
+    if (at < count) {
+      const Property& property = properties[at];
+      if (!property.required) ways.push_back(from(at + 1, taken));
+      if (!most || taken < *most) {
+        ways.push_back(builder_.sequence(
+            {taken > 0 ? comma : builder_.empty(), property.member, from(at + 1, taken + 1)}));
+      }
+    } else {
+      if (taken >= least) ways.push_back(taken > 0 ? json_.space() : builder_.empty());
+      if (others && taken + 1 >= least && (!most || taken < *most)) {
+        const int more = most ? *most - taken - 1 : GrammarBuilder::kUnbounded;
+        ways.push_back(builder_.sequence({taken > 0 ? comma : builder_.empty(), *others,
+                                          builder_.repeat(builder_.sequence({comma, *others}), 0, more),
+                                          json_.space()}));
+      }
+    }
+    builder_.define(rule, builder_.either(std::move(ways)));
+    return builder_.ref(rule);
+  };
+  return from(0, 0);
+}
+
+GrammarBuilder::Expr SchemaCompiler::compile_object(const Json& schema, const std::string& path) {
+  const Members told = read_members(schema, path);
+  const std::vector<Property> properties = properties_of(told, path);
+  const std::optional<Expr> others = other_members(told, properties, path);
+  const auto required = static_cast<int>(
+      std::count_if(properties.begin(), properties.end(), [](const Property& p) { return p.required; }));
+  const int least = count(schema, "minProperties", path).value_or(0);
+  const std::optional<int> most = count(schema, "maxProperties", path);
+  if (most && (*most < required || *most < least)) return builder_.nothing();
+  const auto declared = static_cast<int>(properties.size());
+  if (least > declared + 1 || (least > declared && !others))
+    fail(path,
+         fmt::format("minProperties: found {}, but {} properties are declared, and others, whose names may "
+                     "repeat, count as one",
+                     least, declared));
+  const bool counts = least > required || (most && (others || *most < declared));
+  const Expr members = counts ? members_counted(properties, others, least, most, path)
+                              : members_in_order(properties, others, GrammarBuilder::kUnbounded);
+  return builder_.sequence({builder_.literal("{"), json_.space(), members, builder_.literal("}")});
+}
+
+}  // namespace qwench

@@ -1,0 +1,256 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/utf8.h"
+#include "grammar/schema_compiler.h"
+#include "grammar/string_formats.h"
+#include "grammar/text_product.h"
+
+namespace qwench {
+namespace {
+
+using Kind = StringCondition::Kind;
+
+/// The dialects differ in what some classes hold; characters on which all agree.
+const CodeRanges& plain_ascii() {
+  static const CodeRanges plain({{0x20, 0x7E}});
+  return plain;
+}
+const CodeRanges& without_line_ends() {
+  static const CodeRanges plain = CodeRanges({{0, 0x1F}, {0x7F, 0x9F}, {0x2028, 0x2029}}).complement();
+  return plain;
+}
+
+bool depends_on_dialect(const std::string& pattern) {
+  return pattern.find_first_of("\\.") != std::string::npos;
+}
+
+}  // namespace
+
+/// What a string schema asks for beside its type; lengths are one condition.
+std::vector<StringCondition> SchemaCompiler::string_conditions(const Json& schema,
+                                                               const std::string& path) const {
+  std::vector<StringCondition> conditions;
+  const auto add = [&](const Json& from, bool holds) {
+    for (const char* keyword : {"pattern", "format"}) {
+      if (!from.contains(keyword)) continue;
+      if (!from[keyword].is_string()) fail(path, fmt::format("{}: expected a string", keyword));
+      const std::string text = from[keyword].get<std::string>();
+      const bool format = keyword == std::string_view("format");
+      if (format && format_pattern(text) == nullptr) {
+        if (says_nothing_of_strings(text)) continue;
+        fail(path, fmt::format("the format \"{}\" is not supported; there are {}", text, known_formats()));
+      }
+      conditions.push_back({format ? Kind::format : Kind::pattern, text, holds});
+    }
+    if (from.contains("enum")) conditions.push_back({Kind::values, from["enum"], holds});
+  };
+  Json asserted = schema;
+  asserted.erase("enum");
+  add(asserted, true);
+  if (schema.contains(kAlso)) {
+    for (const Json& one : schema[kAlso]) {
+      const bool negated = one.contains("not");
+      add(negated ? one["not"] : one, !negated);
+    }
+  }
+  const int least = count(schema, "minLength", path).value_or(0);
+  const int most = count(schema, "maxLength", path).value_or(GrammarBuilder::kUnbounded);
+  if (least > 0 || most != GrammarBuilder::kUnbounded)
+    conditions.push_back({Kind::length, Json::array({least, most}), true});
+  return conditions;
+}
+
+GrammarBuilder::Expr SchemaCompiler::string_condition(GrammarBuilder& builder, const EncodeChars& encode,
+                                                      const StringCondition& condition,
+                                                      const std::string& path) const {
+  switch (condition.kind) {
+    case Kind::pattern:
+      return holds_match(
+          builder, parse_regex(builder, condition.value.get<std::string>(), encode, path + ": "), encode);
+    case Kind::format:
+      return matches_whole(builder, parse_regex(builder, format_pattern(condition.value.get<std::string>()),
+                                                encode, path + ": "));
+    case Kind::length:
+      if (condition.value[1].get<int>() >= 0 && condition.value[1] < condition.value[0])
+        return builder.nothing();
+      return builder.repeat(encode(CodeRanges::all()), condition.value[0], condition.value[1]);
+    case Kind::values: {
+      std::vector<Expr> ways;
+      for (const Json& value : condition.value) {
+        if (!value.is_string()) continue;
+        std::vector<Expr> letters;
+        for (const char32_t code : to_utf32(value.get_ref<const std::string&>()))
+          letters.push_back(encode(CodeRanges::one(code)));
+        ways.push_back(builder.sequence(std::move(letters)));
+      }
+      return builder.either(std::move(ways));
+    }
+    case Kind::schema:
+      break;
+  }
+  JsonText json(builder);
+  SchemaCompiler compiler(builder, json, root_);
+  const Json strings = document_.merge({{"type", "string"}}, condition.value, path);
+  return compiler.strings_without_quotes(strings, encode, path);
+}
+
+/// A schema of strings as their content: of what string_content() cannot say, the values that are listed.
+GrammarBuilder::Expr SchemaCompiler::strings_without_quotes(const Json& schema, const EncodeChars& encode,
+                                                            const std::string& path) {
+  const Json flat = document_.flatten(schema, path);
+  if (flat.is_boolean() && !flat.get<bool>()) return builder_.nothing();
+  if (flat.contains("anyOf") || flat.contains("oneOf"))
+    fail(path, "propertyNames: alternatives are not supported; join them into one pattern");
+  if (flat.contains("enum") || flat.contains("const")) {
+    Json others = flat;
+    others.erase("enum");
+    others.erase("const");
+    const Json values = flat.contains("const") ? Json::array({flat["const"]}) : flat["enum"];
+    return string_condition(builder_, encode, {Kind::values, values, true}, path);
+  }
+  if (const auto content = string_content(flat, encode, path)) return *content;
+  return builder_.repeat(encode(CodeRanges::all()), 0, GrammarBuilder::kUnbounded);
+}
+
+TextProduct SchemaCompiler::string_product(const std::vector<StringCondition>& conditions,
+                                           const std::string& path, StringSpelling spelling) {
+  CodeRanges alphabet = CodeRanges::all();
+  for (const StringCondition& condition : conditions) {
+    if (condition.holds || condition.kind != Kind::pattern) continue;
+    const bool depends = depends_on_dialect(condition.value.get<std::string>());
+    alphabet = alphabet.intersected(depends ? plain_ascii() : without_line_ends());
+  }
+  const auto spelled = [spelling](GrammarBuilder& builder) -> EncodeChars {
+    if (spelling == StringSpelling::json)
+      return [&builder](const CodeRanges& set) { return JsonText(builder).encode(set); };
+    return [&builder](const CodeRanges& set) { return builder.chars(set.without(CodeRanges::one(U'<'))); };
+  };
+  TextProduct product(builder_, [&](GrammarBuilder& builder) {
+    return builder.repeat(spelled(builder)(alphabet), 0, GrammarBuilder::kUnbounded);
+  });
+  for (const StringCondition& condition : conditions) {
+    product.add_condition([&](GrammarBuilder& builder) {
+      return string_condition(builder, spelled(builder), condition, path);
+    });
+  }
+  return product;
+}
+
+GrammarBuilder::Expr SchemaCompiler::compile_string(const Json& schema, const std::string& path) {
+  const bool by_length = !schema.contains("pattern") && !schema.contains("format") && !schema.contains(kAlso);
+  const EncodeChars encode = [&](const CodeRanges& set) {
+    return by_length ? json_.any_char() : json_.encode(set);
+  };
+  const auto content = string_content(schema, encode, path);
+  if (!content) return json_.string();
+  const Expr quote = builder_.literal("\"");
+  return builder_.sequence({quote, *content, quote});
+}
+
+std::optional<GrammarBuilder::Expr> SchemaCompiler::string_content(const Json& schema,
+                                                                   const EncodeChars& encode,
+                                                                   const std::string& path,
+                                                                   StringSpelling spelling) {
+  const std::vector<StringCondition> conditions = string_conditions(schema, path);
+  if (conditions.empty()) return std::nullopt;
+  if (conditions.size() == 1 && conditions[0].holds)
+    return string_condition(builder_, encode, conditions[0], path);
+  TextProduct product = string_product(conditions, path, spelling);
+  uint32_t asked = 0;
+  for (size_t i = 0; i < conditions.size(); ++i) {
+    if (conditions[i].holds) asked |= uint32_t{1} << i;
+  }
+  return product.texts([&](uint32_t met) { return met == asked; });
+}
+
+std::optional<NumberBound> SchemaCompiler::bound(const Json& schema, const char* inclusive,
+                                                 const char* exclusive, bool lower,
+                                                 const std::string& path) const {
+  std::optional<NumberBound> tightest;
+  for (const char* keyword : {inclusive, exclusive}) {
+    if (!schema.contains(keyword)) continue;
+    const Json& value = schema[keyword];
+    // Draft 4 has booleans here, which say whether minimum and maximum are of the range.
+    if (value.is_boolean() && keyword == exclusive) {
+      if (tightest && value.get<bool>()) tightest->exclusive = true;
+      continue;
+    }
+    if (!value.is_number()) fail(path, fmt::format("{}: found {}, expected a number", keyword, value.dump()));
+    const auto decimal = Decimal::of(value);
+    if (!decimal) fail(path, fmt::format("{}: found {}, which has too many digits", keyword, value.dump()));
+    const NumberBound found{*decimal, keyword == exclusive};
+    if (tightest) {
+      const int order = compare(found.value, tightest->value);
+      const bool tighter = lower ? order > 0 : order < 0;
+      if (!tighter && !(order == 0 && found.exclusive)) continue;
+    }
+    tightest = found;
+  }
+  return tightest;
+}
+
+GrammarBuilder::Expr SchemaCompiler::compile_number(const Json& schema, bool integer,
+                                                    const std::string& path) {
+  NumberRange range;
+  range.low = bound(schema, "minimum", "exclusiveMinimum", true, path);
+  range.high = bound(schema, "maximum", "exclusiveMaximum", false, path);
+  range.integer = integer;
+  if (schema.contains("format") && schema["format"] == "int32") {
+    const NumberBound lowest{*Decimal::of(std::numeric_limits<int32_t>::min())};
+    const NumberBound highest{*Decimal::of(std::numeric_limits<int32_t>::max())};
+    if (!range.low || compare(range.low->value, lowest.value) < 0) range.low = lowest;
+    if (!range.high || compare(range.high->value, highest.value) > 0) range.high = highest;
+  }
+  if (schema.contains("multipleOf")) {
+    constexpr int kMost = 1000;
+    const Json& value = schema["multipleOf"];
+    const auto step = value.is_number() ? Decimal::of(value) : std::nullopt;
+    if (!step || step->negative || step->is_zero() || !step->fraction.empty() || step->whole.size() > 4 ||
+        std::stoi(step->whole) > kMost) {
+      fail(path, fmt::format("multipleOf: found {}; only whole numbers from 1 to {} are supported",
+                             value.dump(), kMost));
+    }
+    range.multiple_of = std::stoi(step->whole);
+    range.integer = true;
+  }
+  Json excluded = Json::array();
+  if (schema.contains(kAlso)) {
+    for (const Json& one : schema[kAlso]) {
+      if (!one.contains("not") || !one["not"].contains("enum")) continue;
+      for (const Json& value : one["not"]["enum"]) {
+        if (value.is_number()) excluded.push_back(value);
+      }
+    }
+  }
+  if (!excluded.empty()) return numbers_but(range, excluded, path);
+  if (!range.low && !range.high && range.multiple_of == 1)
+    return range.integer ? json_.integer() : json_.number();
+  return numbers_within(builder_, range);
+}
+
+GrammarBuilder::Expr SchemaCompiler::numbers_but(const NumberRange& range, const Json& excluded,
+                                                 const std::string& path) {
+  TextProduct product(builder_, [&](GrammarBuilder& builder) { return numbers_within(builder, range); });
+  product.add_condition([&](GrammarBuilder& builder) {
+    std::vector<Expr> ways;
+    for (const Json& value : excluded) {
+      const auto decimal = Decimal::of(value);
+      if (!decimal) fail(path, fmt::format("not: found {}, which has too many digits", value.dump()));
+      const Expr zeros = builder.repeat(builder.literal("0"), 0, GrammarBuilder::kUnbounded);
+      std::string text = (decimal->negative ? "-" : "") + decimal->whole;
+      if (!decimal->fraction.empty()) {
+        ways.push_back(builder.sequence({builder.literal(text + "." + decimal->fraction), zeros}));
+      } else {
+        ways.push_back(builder.sequence(
+            {builder.literal(text), builder.optional(builder.sequence({builder.literal("."), zeros}))}));
+      }
+    }
+    return builder.either(std::move(ways));
+  });
+  return product.texts([](uint32_t met) { return met == 0; });
+}
+
+}  // namespace qwench

@@ -1,0 +1,202 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "qwench/error.h"
+#include "schema_cases.h"
+
+namespace qwench {
+namespace {
+
+TEST(JsonSchemaConditions, Not) {
+  check({
+      {R"({"not":{"type":["string","object","array"]}})", {"null", "1", "true"}, {"\"a\"", "{}", "[]"}},
+      {R"({"type":"string","not":{"const":"no"}})", {"\"yes\"", "\"n\"", "\"noo\"", "\"\""}, {"\"no\"", "1"}},
+      {R"({"type":"string","not":{"enum":["a","b"]},"maxLength":1})",
+       {"\"c\"", "\"\"", "\"é\""},
+       {"\"a\"", "\"b\"", "\"cc\""}},
+      {R"({"type":"integer","not":{"const":7}})", {"6", "77", "-7", "0"}, {"7", "7.0"}},
+      {R"({"type":"integer","minimum":1,"maximum":4,"not":{"enum":[2,3]}})", {"1", "4"}, {"2", "3", "5"}},
+      {R"({"type":"string","not":{"pattern":"^[a-c]"}})", {"\"dab\"", "\"\""}, {"\"abc\"", "\"c\""}},
+      {R"({"type":"boolean","not":{"const":true}})", {"false"}, {"true"}},
+      {R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"not":{"required":["a","b"]}})",
+       {"{}", R"({"a":1})", R"({"b":1})"},
+       {R"({"a":1,"b":1})"}},
+      {R"({"type":"integer","not":{"minimum":5}})", {"4", "-9"}, {"5", "6"}},
+      {R"({"type":"string","not":{"anyOf":[{"maxLength":1},{"pattern":"x"}]}})",
+       {"\"ab\""},
+       {"\"a\"", "\"axb\""}},
+      {R"({"not":{"not":{"type":"null"}}})", {"null"}, {"1"}},
+      {R"({"type":"array","items":{"type":"integer","minimum":0,"maximum":9},"not":{"contains":{"const":3}}})",
+       {"[]", "[1,2]"},
+       {"[3]", "[1,3]"}},
+  });
+}
+
+TEST(JsonSchemaConditions, IfThenElse) {
+  check({
+      {R"({"type":"object","properties":{"country":{"enum":["US","NL"]},"code":{"type":"string"}},
+           "required":["country","code"],"additionalProperties":false,
+           "if":{"properties":{"country":{"const":"US"}}},"then":{"properties":{"code":{"pattern":"^[0-9]{5}$"}}},
+           "else":{"properties":{"code":{"pattern":"^[0-9]{4}[A-Z]{2}$"}}}})",
+       {R"({"country":"US","code":"12345"})", R"({"country":"NL","code":"1234AB"})"},
+       {R"({"country":"US","code":"1234AB"})", R"({"country":"NL","code":"12345"})"}},
+      {R"({"type":"integer","minimum":0,"maximum":20,"if":{"maximum":9},"then":{"multipleOf":2},"else":{"multipleOf":5}})",
+       {"0", "8", "10", "15"},
+       {"3", "9", "12"}},
+      {R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"if":{"required":["a"]},"then":{"required":["b"]}})",
+       {"{}", R"({"b":1})", R"({"a":1,"b":1})"},
+       {R"({"a":1})"}},
+      {R"({"type":"null","then":false,"else":false})", {"null"}, {}},
+  });
+}
+
+TEST(JsonSchemaConditions, Dependencies) {
+  check({
+      {R"({"type":"object","properties":{"card":{"type":"integer"},"address":{"type":"null"}},"dependentRequired":{"card":["address"]}})",
+       {"{}", R"({"address":null})", R"({"card":1,"address":null})"},
+       {R"({"card":1})"}},
+      {R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"dependentSchemas":{"a":{"properties":{"b":{"minimum":5}},"required":["b"]}}})",
+       {"{}", R"({"b":1})", R"({"a":1,"b":5})"},
+       {R"({"a":1})", R"({"a":1,"b":4})"}},
+      {R"({"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"dependencies":{"a":["b"]}})",
+       {R"({"a":1,"b":5})"},
+       {R"({"a":1})"}},
+  });
+}
+
+TEST(JsonSchemaConditions, OneOfWhoseAlternativesOverlap) {
+  check({
+      {R"({"oneOf":[{"type":"integer","maximum":10},{"type":"integer","minimum":5}]})",
+       {"4", "11"},
+       {"5", "7", "10"}},
+      {R"({"type":"object","properties":{"a":{"type":"null"},"b":{"type":"null"}},"oneOf":[{"required":["a"]},{"required":["b"]}]})",
+       {R"({"a":null})", R"({"b":null})"},
+       {"{}", R"({"a":null,"b":null})"}},
+  });
+}
+
+TEST(JsonSchemaNames, PatternPropertiesAndPropertyNames) {
+  check({
+      {R"({"type":"object","patternProperties":{"^s_":{"type":"string"},"^i_":{"type":"integer"}},"additionalProperties":false})",
+       {"{}", R"({"s_a":"x"})", R"({"i_b":1,"s_":"y"})"},
+       {R"({"s_a":1})", R"({"i_b":"x"})", R"({"x":1})"}},
+      {R"({"type":"object","patternProperties":{"a":{"type":"integer"},"b":{"minimum":5}},"additionalProperties":{"type":"null"}})",
+       {R"({"a":1})", R"({"ab":5})", R"({"c":null})"},
+       {R"({"ab":4})", R"({"a":null})", R"({"c":1})"}},
+      {R"({"type":"object","properties":{"s_a":{"maxLength":1}},"patternProperties":{"^s_":{"type":"string"}},"required":["s_a","s_b"]})",
+       {R"({"s_a":"x","s_b":"yy"})", R"({"s_a":"x","s_b":"y","s_c":"z"})"},
+       {R"({"s_a":"xx","s_b":"y"})", R"({"s_a":"x"})", R"({"s_a":"x","s_b":"y","s_a":1})"}},
+      {R"({"type":"object","propertyNames":{"pattern":"^[a-z]+$"},"additionalProperties":{"type":"integer"}})",
+       {"{}", R"({"ab":1})"},
+       {R"({"A":1})", R"({"":1})"}},
+      {R"({"type":"object","propertyNames":{"maxLength":2},"properties":{"ab":{"type":"null"},"abc":{"type":"null"}}})",
+       {"{}", R"({"ab":null})"},
+       {R"({"abc":null})"}},
+      {R"({"type":"object","propertyNames":{"enum":["a","b"]},"additionalProperties":{"type":"integer"}})",
+       {R"({"a":1,"b":2})"},
+       {R"({"c":1})"}},
+      {R"({"allOf":[{"patternProperties":{"^a":{"type":"integer"}}},{"patternProperties":{"^a":{"minimum":3},"b$":{"maximum":8}}}],"type":"object"})",
+       {R"({"ab":3})", R"({"a":9})"},
+       {R"({"ab":9})", R"({"a":2})"}},
+  });
+}
+
+TEST(JsonSchemaNames, CountsOfProperties) {
+  check({
+      {R"({"type":"object","properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}},"minProperties":2,"additionalProperties":false})",
+       {R"({"a":null,"b":null})", R"({"a":null,"c":null})", R"({"b":null,"c":null})",
+        R"({"a":null,"b":null,"c":null})"},
+       {"{}", R"({"b":null})"}},
+      {R"({"type":"object","properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}},"maxProperties":1})",
+       {"{}", R"({"a":null})", R"({"c":null})"},
+       {R"({"a":null,"c":null})"}},
+      {R"({"type":"object","properties":{"a":{"type":"null"},"b":{"type":"null"}},"required":["b"],"minProperties":2,"maxProperties":3,"additionalProperties":{"type":"integer"}})",
+       {R"({"a":null,"b":null})", R"({"b":null,"x":1})", R"({"a":null,"b":null,"x":1})"},
+       {R"({"b":null})", R"({"a":null,"b":null,"x":1,"y":1})"}},
+  });
+}
+
+TEST(JsonSchemaItems, UniqueItemsOfAList) {
+  check({
+      {R"({"type":"array","items":{"enum":["a","b","c"]},"uniqueItems":true,"minItems":1})",
+       {"[\"a\"]", "[\"c\",\"a\"]", "[\"b\",\"a\",\"c\"]"},
+       {"[]", "[\"a\",\"a\"]", "[\"a\",\"b\",\"a\"]"}},
+      {R"({"type":"array","items":{"enum":[0,1,2,3,4,5,6,7,8,9]},"uniqueItems":true,"maxItems":3})",
+       {"[]", "[1,5,9]"},
+       {"[1,1]", "[1,2,3,4]", "[5,1]"}},
+      {R"({"type":"array","items":{"type":"boolean"},"uniqueItems":true})",
+       {"[]", "[true,false]", "[false]"},
+       {"[true,true]"}},
+      {R"({"type":"array","items":{"type":"string"},"uniqueItems":true,"maxItems":1})", {"[\"a\"]"}, {}},
+  });
+}
+
+TEST(JsonSchemaItems, Contains) {
+  check({
+      {R"({"type":"array","items":{"type":"integer"},"contains":{"minimum":5}})",
+       {"[5]", "[1,6,2]"},
+       {"[]", "[1,2]"}},
+      {R"({"type":"array","items":{"type":"integer"},"contains":{"minimum":5},"minContains":2,"maxContains":2})",
+       {"[5,1,6]"},
+       {"[5]", "[5,6,7]", "[1]"}},
+      {R"({"type":"array","items":{"type":"integer"},"contains":{"const":1},"minItems":2,"maxItems":2})",
+       {"[1,2]", "[2,1]"},
+       {"[1]", "[2,2]", "[1,2,3]"}},
+      {R"({"type":"array","items":{"type":"null"},"contains":{"const":1},"minContains":0})",
+       {"[]", "[null]"},
+       {"[1]"}},
+  });
+}
+
+TEST(JsonSchemaItems, TuplesOfOlderDraftsAndJoinedOnes) {
+  check({
+      {R"({"type":"array","items":[{"type":"integer"},{"type":"null"}],"additionalItems":false,"minItems":2})",
+       {"[1,null]"},
+       {"[1]", "[1,null,1]"}},
+      {R"({"type":"array","prefixItems":[{"type":"integer"}],"unevaluatedItems":false})",
+       {"[1]", "[]"},
+       {"[1,1]"}},
+      {R"({"allOf":[{"prefixItems":[{"type":"integer"}]},{"prefixItems":[{"minimum":3},{"type":"null"}],"items":false}],"type":"array","minItems":2})",
+       {"[3,null]"},
+       {"[2,null]", "[3]", "[3,null,1]"}},
+  });
+}
+
+TEST(JsonSchemaStrings, SeveralConditionsAtOnce) {
+  check({
+      {R"({"type":"string","pattern":"^[a-z]+$","minLength":2,"maxLength":3})",
+       {"\"ab\"", "\"abc\""},
+       {"\"a\"", "\"abcd\"", "\"A1\""}},
+      {R"({"allOf":[{"pattern":"a"},{"pattern":"b"}],"type":"string"})",
+       {"\"ab\"", "\"xbya\""},
+       {"\"a\"", "\"b\""}},
+      {R"({"type":"string","format":"email","maxLength":8})", {"\"a@bc.de\""}, {"\"abcd@bc.de\"", "\"a\""}},
+      {R"({"type":"string","format":"date","pattern":"^2024-"})", {"\"2024-02-29\""}, {"\"2023-01-01\""}},
+  });
+}
+
+TEST(JsonSchemaStrings, FormatsThatSayHowAProgramHoldsAValueChangeNothing) {
+  check({
+      {R"({"type":"string","format":"password"})", {"\"a\""}, {}},
+      {R"({"type":"integer","format":"int32"})", {"2147483647", "-2147483648"}, {"2147483648"}},
+      {R"({"type":"integer","format":"int64"})", {"2147483648"}, {}},
+      {R"({"type":"string","format":"byte"})", {"\"\"", "\"YWI=\"", "\"YWJj\""}, {"\"YWI\"", "\"=\""}},
+  });
+}
+
+TEST(JsonSchemaNumbers, StepsAreJoinedAndOldBoundsUnderstood) {
+  check({
+      {R"({"type":"integer","allOf":[{"multipleOf":4},{"multipleOf":6}],"minimum":1,"maximum":40})",
+       {"12", "24", "36"},
+       {"4", "6", "20"}},
+      {R"({"type":"integer","minimum":3,"exclusiveMinimum":true})", {"4"}, {"3"}},
+      {R"({"type":"integer","minimum":3,"exclusiveMinimum":false})", {"3"}, {"2"}},
+  });
+}
+
+TEST(JsonSchemaReferences, Anchors) {
+  check({{R"({"$ref":"#item","$defs":{"x":{"$anchor":"item","type":"null"}}})", {"null"}, {"1"}}});
+}
+
+}  // namespace
+}  // namespace qwench

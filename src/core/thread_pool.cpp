@@ -96,13 +96,17 @@ void ThreadPool::run(Task task, void* context) {
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   task(context, 0, size());
+  // Where others want the cores, one that spins for a worker keeps the worker from running: it sleeps after a
+  // while.
   const int most = spins_for(size());
-  for (int spins = 0; remaining_.load(std::memory_order_acquire) != 0; ++spins) {
+  int left = remaining_.load(std::memory_order_acquire);
+  for (int spins = 0; left != 0; ++spins) {
     if (spins < most) {
       pause_briefly();
     } else {
-      std::this_thread::yield();
+      remaining_.wait(left, std::memory_order_acquire);
     }
+    left = remaining_.load(std::memory_order_acquire);
   }
 }
 
@@ -117,7 +121,7 @@ void ThreadPool::work(int worker) {
     seen = generation_.load(std::memory_order_acquire);
     if (stopping_) return;
     task_(context_, worker, size());
-    remaining_.fetch_sub(1, std::memory_order_release);
+    if (remaining_.fetch_sub(1, std::memory_order_acq_rel) == 1) remaining_.notify_one();
   }
 }
 

@@ -17,7 +17,8 @@ int available_cores();
 int thread_count(int wanted);
 
 /// A fixed set of workers that run one function together. `run` is called from one thread at a time (the
-/// engine thread); the caller is worker 0. Workers spin briefly for the next call, then sleep.
+/// engine thread); the caller is worker 0. Workers spin briefly for the next call, and the caller for them,
+/// then they sleep.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads = available_cores());

@@ -43,8 +43,7 @@ const EngineOptions& checked(const EngineOptions& options) {
 }  // namespace
 
 LoadedModel::LoadedModel(const std::filesystem::path& path, const EngineOptions& options)
-    : checkpoint_(Checkpoint::open(path)),
-      pool_(thread_count(checked(options).threads)) {
+    : checkpoint_(Checkpoint::open(path)), pool_(thread_count(checked(options).threads)) {
   // Tokenizer tables are read while the weights are.
   std::future<ModelText> text =
       std::async(std::launch::async, [this] { return ModelText::open(*checkpoint_); });

@@ -28,7 +28,7 @@ class RequestParser {
   // Once has_head().
   /// All but body, id and client. Trailers, behind the last chunk, are no part of it.
   void read_head(HttpRequest& request) const;
-  Failure check_head() const;                  ///< what is wrong with its framing
+  Failure check_head() const;  ///< what is wrong with its framing
   bool keep_alive() const;
   bool expects_continue() const;
   int version() const;  ///< 10 or 11

@@ -15,9 +15,9 @@ namespace qwench {
 namespace {
 
 constexpr TokenId kNewlines = 256;
-constexpr TokenId kEnd = 300;
-constexpr TokenId kThink = 301;
-constexpr TokenId kThought = 302;
+constexpr TokenId kEnd = 257;
+constexpr TokenId kThink = 258;
+constexpr TokenId kThought = 259;
 
 /// All bytes, "\n\n", and added tokens; with or without those of reasoning.
 std::shared_ptr<const Tokenizer> tokenizer(bool reasons) {

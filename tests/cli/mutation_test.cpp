@@ -32,7 +32,8 @@ void write(const fs::path& path, const std::string& bytes) {
 }
 
 /// Changes every byte of a file's beginning, and every 13th after that (every 47th under sanitizers), in one
-/// of five ways; all bytes in all five with QWENCH_MUTATE_ALL set. `file` lies in the folder `name`; what is checked is `target` there.
+/// of five ways; all bytes in all five with QWENCH_MUTATE_ALL set. `file` lies in the folder `name`; what is
+/// checked is `target` there.
 void flip_every_byte(const std::string& name, const std::string& file, const std::string& target) {
   set_log_level(LogLevel::silent);
   const fs::path folder = fs::path(testing::TempDir()) / ("mutation_" + file);

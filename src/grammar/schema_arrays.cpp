@@ -140,12 +140,12 @@ GrammarBuilder::Expr SchemaCompiler::unique_items(const Json& schema, int least,
 /// Items of which at least so many, and at most so many, are of another schema too.
 GrammarBuilder::Expr SchemaCompiler::items_containing(const Json& schema, int least, int most,
                                                       const std::string& path) {
-  constexpr int kMostCounted = 64;
+  constexpr int kMostHits = 64;
   const Json item = schema.contains("items") ? schema["items"] : Json(true);
   const int least_hits = count(schema, "minContains", path).value_or(1);
   const std::optional<int> most_hits = count(schema, "maxContains", path);
-  if (std::max({least, most, least_hits, most_hits.value_or(0)}) > kMostCounted)
-    fail(path, fmt::format("contains: counts above {} are not supported beside it", kMostCounted));
+  if (std::max({least, most, least_hits, most_hits.value_or(0)}) > kMostHits)
+    fail(path, fmt::format("contains: counts above {} are not supported beside it", kMostHits));
   if (most_hits && *most_hits < least_hits) return builder_.nothing();
   const std::string place = path + "/contains";
   const Expr hit = builder_.rule(place, compile(document_.merge(item, schema["contains"], place), place));

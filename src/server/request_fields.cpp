@@ -95,12 +95,13 @@ Json message_properties() {
                                     {"text", {{"type", "string"}}},
                                     {"refusal", {{"type", "string"}}}},
                                    {"type"});
-  const Json call =
-      object_of({{"id", {{"type", "string"}}},
-                 {"type", {{"enum", {"function"}}}},
-                 {"function", object_of({{"name", {{"type", "string"}}}, {"arguments", {{"type", "string"}}}},
-                                        {"name", "arguments"})}},
-                {"function"});
+  const Json call = object_of(
+      {{"id", {{"type", "string"}}},
+       {"type", {{"enum", {"function"}}}},
+       {"index", described({{"type", "integer"}}, "Its place, as streams give it: the order tells.")},
+       {"function", object_of({{"name", {{"type", "string"}}}, {"arguments", {{"type", "string"}}}},
+                              {"name", "arguments"})}},
+      {"function"});
   return {
       {"role", described({{"enum", {"system", "developer", "user", "assistant", "tool"}}},
                          "developer is the same as system.")},
@@ -116,6 +117,9 @@ Json message_properties() {
        described({{"type", {"array", "null"}}, {"items", call}},
                  "Calls that an assistant's earlier message made: handed to the chat template.")},
       {"tool_call_id", nullable("string", "Of a tool's message: handed to the chat template.")},
+      {"annotations",
+       described({{"type", {"array", "null"}}},
+                 "Of an answer that is sent back: no part of the prompt, as in OpenAI's API.")},
       {"audio", refused("audio is not supported; leave this field out")},
       {"function_call", refused("function_call was replaced by tool_calls; use that")},
   };

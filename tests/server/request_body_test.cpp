@@ -186,6 +186,16 @@ TEST(Messages, ToolCallsReachTheTemplateWithTheirArgumentsAsObjects) {
                             {"role": "tool", "content": "2", "tool_call_id": "1"}])"));
 }
 
+TEST(Messages, AnAnswerCanBeSentBackAsItCame) {
+  const Json read = messages(
+      R"([{"role": "user", "content": "Hi"},
+          {"role": "assistant", "content": null, "refusal": null, "annotations": [], "audio": null, "function_call": null,
+           "tool_calls": [{"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}])");
+  EXPECT_EQ(read[1]["content"], "");
+  EXPECT_FALSE(read[1].contains("annotations"));
+  EXPECT_EQ(read[1]["tool_calls"][0]["function"]["name"], "f");
+}
+
 TEST(Messages, ArgumentsThatAreNoJsonReachTheTemplateAsTheyAre) {
   const Json read = messages(R"([{"role": "assistant", "tool_calls": [
       {"function": {"name": "f", "arguments": "{\"x\": "}}, {"function": {"name": "f", "arguments": ""}}]}])");

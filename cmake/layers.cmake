@@ -19,11 +19,15 @@ function(qwench_precompile_options target)
   endif()
 endfunction()
 
-# qwench_unity(TARGET): its files are compiled several at a time where QWENCH_UNITY asks for it. Not the kernels:
+# qwench_unity(TARGET [BATCH]): its files are compiled several at a time where QWENCH_UNITY asks for it. Not the kernels:
 # Highway includes each of their files once for every instruction set.
 function(qwench_unity target)
   if(QWENCH_UNITY AND NOT target STREQUAL "qwench_kernels")
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+    set(batch 12)
+    if(ARGN)
+      set(batch ${ARGN})
+    endif()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${batch})
     if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
       # GCC takes a file that is included for a header, whose unnamed namespaces others could include too.
       target_compile_options(${target} PRIVATE -Wno-subobject-linkage)

@@ -99,7 +99,8 @@ std::optional<DeviceInfo> choose_device(const std::string& name) {
 
 std::unique_ptr<Backend> make_backend(const std::optional<DeviceInfo>& device, const DeviceOptions& options,
                                       ThreadPool& pool) {
-  if (!device) return make_cpu_backend(pool, options.packed_bf16);
+  if (!device)
+    return make_cpu_backend(pool, {options.packed_bf16, options.pack_later && !options.packed_bf16});
   if (options.packed_bf16) {
     throw Error(ErrorKind::unsupported,
                 "weights packed as bf16p are for the CPU alone; choose another --dtype, or --device cpu");

@@ -39,6 +39,7 @@ std::vector<DeviceInfo> vulkan_devices();
 struct DeviceOptions {
   std::optional<DType> dtype;     ///< what weights are asked to be kept as; see vulkan_backend.h
   bool packed_bf16 = false;       ///< as EngineOptions::packed_bf16
+  bool pack_later = false;        ///< as EngineOptions::quick_start
   std::optional<int> gpu_layers;  ///< layers from this one on are streamed to the device; absent: none
   uint64_t memory = 0;  ///< most bytes to take of the device's memory; 0: as many as its driver gives
 };

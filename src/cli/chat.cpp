@@ -169,7 +169,7 @@ int chat_command(const Arguments& arguments) {
     throw UsageError("--system and --load exclude each other: the file has its own");
   if (options.model.verbose() && options.quiet) throw UsageError("--verbose and --quiet exclude each other");
 
-  const std::unique_ptr<Engine> engine = options.model.load();
+  const std::unique_ptr<Engine> engine = options.model.load(/*quick_start=*/true);
   if (engine->tokenizer() == nullptr || engine->chat_templates() == nullptr) {
     throw Error(ErrorKind::not_found,
                 fmt::format("{} has no {}, so it cannot chat; qwench run can still use it",

@@ -192,9 +192,10 @@ void ModelFlags::finish_speculation() {
   }
 }
 
-std::unique_ptr<Engine> ModelFlags::load() const {
+std::unique_ptr<Engine> ModelFlags::load(bool quick_start) const {
   ProgressLine line;
   EngineOptions options = options_;
+  options.quick_start = quick_start;
   options.progress = [&](double share) {
     line.update("loading " + printable(path_.filename().string()), share);
   };

@@ -48,8 +48,8 @@ class ModelFlags {
   bool verbose() const { return verbose_; }
   const EngineOptions& options() const { return options_; }
 
-  /// Loads, with a progress line on a terminal.
-  std::unique_ptr<Engine> load() const;
+  /// Loads, with a progress line on a terminal; quick_start is EngineOptions's.
+  std::unique_ptr<Engine> load(bool quick_start = false) const;
 
  private:
   void finish_speculation();

@@ -107,7 +107,7 @@ int run_command(const Arguments& arguments) {
   options.finish();
 
   const std::string text = options.jsonl ? "" : options.source.read_some(!options.raw);
-  const std::unique_ptr<Engine> engine = options.model.load();
+  const std::unique_ptr<Engine> engine = options.model.load(!options.jsonl);
   if (!options.jsonl) return run_prompt(*engine, text, options);
   print_banner(*engine, options);
   return run_lines(*engine, options);

@@ -74,6 +74,7 @@ void LoadedModel::put_on_device(const std::function<void(double)>& progress) {
   DeviceOptions on_device;
   on_device.dtype = options_.dtype;
   on_device.packed_bf16 = options_.packed_bf16;
+  on_device.pack_later = options_.quick_start;
   on_device.memory = options_.device_memory;
   on_device.gpu_layers = gpu_layers_;
   backend_ = make_backend(device_, on_device, pool_);

@@ -12,6 +12,7 @@
 #include "hwy/highway.h"
 //
 #include "kernels/packed_tile-inl.h"
+#include "kernels/plain_rows-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qwench {
@@ -69,8 +70,13 @@ struct PlainPanels {
   }
   static void times(const Panel& panel, int64_t k, int64_t n, const float* x, int64_t x_stride, int64_t rows,
                     float (*sums)[kPanelOuts]) {
+    times(chunk(panel, k), n, x, x_stride, rows, k == 0, sums);
+  }
+  // `lines` are those of a chunk of n numbers, which is a panel's first one or not.
+  static void times(const uint8_t* lines, int64_t n, const float* x, int64_t x_stride, int64_t rows,
+                    bool first, float (*sums)[kPanelOuts]) {
     static constexpr auto kChunks = chunk_functions<Line>(std::make_integer_sequence<int, kRowsTogether>());
-    kChunks[static_cast<size_t>(rows - 1)](chunk(panel, k), n, x, x_stride, k == 0, sums);
+    kChunks[static_cast<size_t>(rows - 1)](lines, n, x, x_stride, first, sums);
   }
   static void widen(const Panel& panel, int64_t k, int64_t lines, float* to) {
     Widen<Line>(chunk(panel, k), lines, to);
@@ -78,6 +84,44 @@ struct PlainPanels {
 
   const uint8_t* w;
   int64_t panel_bytes;
+};
+
+// Rows as in a file: the lines of a chunk are gathered where they are used.
+template <class Line>
+struct PlainRows {
+  static constexpr int kNumbers = Line::kNumbers;
+  static constexpr int64_t kFetch = 0;  // gathering fetches the next panel
+  struct Panel {
+    const PlainMatrix& matrix;
+    int64_t row;
+  };
+
+  explicit PlainRows(const LinearArgs& a)
+      : matrix{reinterpret_cast<const uint8_t*>(a.w), a.outs,
+               static_cast<int64_t>(bytes_of(a.dtype, static_cast<uint64_t>(a.cols))),
+               a.dtype == DType::f16} {}
+  Panel panel(int64_t n) const { return {matrix, n * kPanelOuts}; }
+  static const uint8_t* chunk(const Panel& panel, int64_t k) {
+    return panel.matrix.bytes + panel.row * panel.matrix.row_bytes + k / kNumbers * 4;
+  }
+  // A panel's lines [first, first + count) at `lines`.
+  static void gather(const Panel& panel, int64_t first, int64_t count, uint32_t* lines) {
+    for (int64_t i = 0; i < count; i += kGatheredLines)
+      GatherLines(panel.matrix, panel.row, first + i, lines + i * kPanelOuts);
+  }
+  static void times(const Panel& panel, int64_t k, int64_t n, const float* x, int64_t x_stride, int64_t rows,
+                    float (*sums)[kPanelOuts]) {
+    HWY_ALIGN uint32_t lines[kLinearChunk / kNumbers * kPanelOuts];
+    gather(panel, k / kNumbers, (n + kNumbers - 1) / kNumbers, lines);
+    PlainPanels<Line>::times(reinterpret_cast<const uint8_t*>(lines), n, x, x_stride, rows, k == 0, sums);
+  }
+  static void widen(const Panel& panel, int64_t k, int64_t lines, float* to) {
+    HWY_ALIGN uint32_t gathered[kLinearChunk / kNumbers * kPanelOuts];
+    gather(panel, k / kNumbers, lines, gathered);
+    Widen<Line>(reinterpret_cast<const uint8_t*>(gathered), lines, to);
+  }
+
+  PlainMatrix matrix;
 };
 
 // Panels of packed bf16.
@@ -185,16 +229,25 @@ void Range(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   }
 }
 
+template <class Line>
+void PlainRange(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  if (a.in_rows) {
+    Range<PlainRows<Line>>(a, begin, end, scratch);
+  } else {
+    Range<PlainPanels<Line>>(a, begin, end, scratch);
+  }
+}
+
 void LinearRange(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   if (a.rows < 1 || begin >= end) return;
   if (a.packed) {
     Range<PackedPanels>(a, begin, end, scratch);
   } else if (a.dtype == DType::f32) {
-    Range<PlainPanels<LineF32>>(a, begin, end, scratch);
+    PlainRange<LineF32>(a, begin, end, scratch);
   } else if (a.dtype == DType::f16) {
-    Range<PlainPanels<LineF16>>(a, begin, end, scratch);
+    PlainRange<LineF16>(a, begin, end, scratch);
   } else {
-    Range<PlainPanels<LineBf16>>(a, begin, end, scratch);
+    PlainRange<LineBf16>(a, begin, end, scratch);
   }
 }
 

@@ -14,7 +14,7 @@ namespace qwench {
 /// The order of the sum is fixed, and the same for one row and for many (docs/numerics.md). Quantized
 /// weights: see linear_quantized. Plain ones: k is cut into chunks of kLinearChunk; a chunk's sum is one
 /// chain of fused multiply-adds in ascending order; the chunks' sums are added in ascending order, and the
-/// bias last.
+/// bias last. How plain weights lie (panels, rows, packed) changes no bit.
 struct LinearArgs {
   const float* x = nullptr;  // [rows, cols], each row readable and zero up to a multiple of 16
   int64_t x_stride = 0;      // floats
@@ -23,6 +23,8 @@ struct LinearArgs {
   int64_t cols = 0;              // k; a multiple of the weight type's block size
   DType dtype = DType::f32;      // of w
   const std::byte* w = nullptr;  // [n, cols] in panels: plain_panels.h, or panels.h for quantized types
+  bool in_rows = false;          // w is of a plain type, [outs, cols] row after row instead, unaligned
+  int64_t outs = 0;              // read where in_rows
   bool packed = false;           // w is bf16 as packed_bf16.h has it, with
   const PackedOutlier* outliers = nullptr;
   const float* bias = nullptr;  // [n], may be null

@@ -274,7 +274,7 @@ TEST(CpuBackend, WeightsPackedAsBf16pAnswerAsBf16BitForBit) {
   for (const int threads : {1, 3}) {
     ThreadPool pool(threads);
     const auto plain = make_cpu_backend(pool);
-    const auto packing = make_cpu_backend(pool, true);
+    const auto packing = make_cpu_backend(pool, {.packed_bf16 = true});
     for (const DType from : {DType::bf16, DType::f32}) {
       std::vector<float> values = random_floats(100 * 256, 5);
       for (size_t i = 0; i < values.size(); i += 3) values[i] = 0;
@@ -305,9 +305,55 @@ TEST(CpuBackend, WeightsPackedAsBf16pAnswerAsBf16BitForBit) {
   }
 }
 
+TEST(CpuBackend, WeightsThatArePackedLaterGiveTheSameBitsBeforeAndAfter) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    ThreadPool pool(2);
+    const auto at_load = make_cpu_backend(pool);
+    const auto later = make_cpu_backend(pool, {.pack_later = true});
+    std::vector<Tensor> tensors;
+    for (uint32_t i = 0; i < 40; ++i) tensors.emplace_back(dtype, 35, 70, i);
+    const std::vector<TokenId> tokens{34, 0, 17};
+    const Batch batch{tokens, {}, {}, {}, {}};
+    const auto load_all = [&](Backend& backend) {
+      std::vector<std::unique_ptr<Weight>> weights;
+      for (const Tensor& tensor : tensors) weights.push_back(backend.load(tensor.view, dtype));
+      return weights;
+    };
+    const auto answers = [&](Backend& backend, const std::vector<std::unique_ptr<Weight>>& weights) {
+      std::vector<std::vector<float>> rows;
+      backend.begin(batch);
+      auto x = backend.allocate(3, 70);
+      auto y = backend.allocate(3, 35);
+      x->rows = y->rows = 3;
+      for (const auto& weight : weights) {
+        backend.embed(*weight, *x);
+        backend.linear(*x, std::array{Linear{weight.get(), nullptr}}, std::array{y.get()});
+        for (int r = 0; r < 3; ++r) {
+          rows.emplace_back(70);
+          backend.read_row(*x, r, rows.back());
+          rows.emplace_back(35);
+          backend.read_row(*y, r, rows.back());
+        }
+      }
+      return rows;
+    };
+    const auto expected = answers(*at_load, load_all(*at_load));
+    const auto weights = load_all(*later);
+    std::vector<int64_t> in_file;
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_EQ(answers(*later, weights), expected) << "batch " << i;
+      in_file.push_back(
+          std::count_if(weights.begin(), weights.end(), [](const auto& w) { return w->in_place; }));
+    }
+    EXPECT_EQ(in_file[0], 40);
+    EXPECT_EQ(in_file[1], 37);
+    EXPECT_EQ(in_file[19], 0);
+  }
+}
+
 TEST(CpuBackend, WeightsOfAnyExponentAreNotPacked) {
   ThreadPool pool(2);
-  const auto backend = make_cpu_backend(pool, true);
+  const auto backend = make_cpu_backend(pool, {.packed_bf16 = true});
   std::vector<float> values = random_floats(64 * 256, 6);
   for (size_t i = 0; i < values.size(); ++i) values[i] = std::ldexp(values[i], static_cast<int>(i % 97) - 48);
   const Tensor tensor(DType::bf16, {64, 256}, values);

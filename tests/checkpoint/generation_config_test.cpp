@@ -12,12 +12,12 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-GenerationConfig read(const std::string& text) {
+GenerationConfig read_generation(const std::string& text) {
   return GenerationConfig::from_json(Json::parse(text), "generation_config.json");
 }
 
 TEST(GenerationConfig, GivesSamplingDefaultsAndStopIds) {
-  const GenerationConfig config = read(
+  const GenerationConfig config = read_generation(
       R"({"bos_token_id": 151643, "do_sample": true, "eos_token_id": [151645, 151643], "pad_token_id": 151643,
     "temperature": 0.6, "top_k": 20, "top_p": 0.95, "min_p": 0.05, "repetition_penalty": 1.05, "max_new_tokens": 2048, "transformers_version": "4.51.0"})");
   EXPECT_EQ(config.sampling.temperature, 0.6f);
@@ -33,18 +33,18 @@ TEST(GenerationConfig, GivesSamplingDefaultsAndStopIds) {
 }
 
 TEST(GenerationConfig, WhatIsNotSaidStaysOpen) {
-  const GenerationConfig config = read(R"({"temperature": null})");
+  const GenerationConfig config = read_generation(R"({"temperature": null})");
   EXPECT_EQ(config.sampling.temperature, std::nullopt);
   EXPECT_EQ(config.sampling.top_k, std::nullopt);
   EXPECT_TRUE(config.eos_token_ids.empty());
 }
 
 TEST(GenerationConfig, NotSamplingIsGreedy) {
-  EXPECT_EQ(read(R"({"do_sample": false, "temperature": 0.7})").sampling.temperature, 0.0f);
+  EXPECT_EQ(read_generation(R"({"do_sample": false, "temperature": 0.7})").sampling.temperature, 0.0f);
 }
 
 TEST(GenerationConfig, MinusOneKeepsAllTokensAsZeroDoes) {
-  EXPECT_EQ(read(R"({"top_k": -1})").sampling.top_k, 0);
+  EXPECT_EQ(read_generation(R"({"top_k": -1})").sampling.top_k, 0);
 }
 
 TEST(GenerationConfig, WrongFieldsAreNamed) {
@@ -60,7 +60,7 @@ TEST(GenerationConfig, WrongFieldsAreNamed) {
            {R"({"eos_token_id": "</s>"})", "`eos_token_id`"},
            {R"({"do_sample": 1})", "`do_sample`"},
            {R"([])", "expected a JSON object"}}) {
-    const auto [message, kind] = error_of([&, t = text] { read(t); });
+    const auto [message, kind] = error_of([&, t = text] { read_generation(t); });
     EXPECT_EQ(kind, ErrorKind::malformed) << text;
     EXPECT_THAT(message, HasSubstr("generation_config.json")) << text;
     EXPECT_THAT(message, HasSubstr(words)) << text;
@@ -69,7 +69,7 @@ TEST(GenerationConfig, WrongFieldsAreNamed) {
 
 TEST(GenerationConfig, SettingsThatAreNotSupportedAreSaid) {
   testing::internal::CaptureStderr();
-  read(R"({"num_beams": 4, "typical_p": 1.0, "no_repeat_ngram_size": 0})");
+  read_generation(R"({"num_beams": 4, "typical_p": 1.0, "no_repeat_ngram_size": 0})");
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_THAT(said, HasSubstr("`num_beams` is 4"));
   EXPECT_THAT(said, testing::Not(HasSubstr("typical_p")));

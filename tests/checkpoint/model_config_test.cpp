@@ -23,14 +23,14 @@ Json base() {
 }
 
 /// base() with the fields of `patch` set.
-ModelConfig read(const std::string& patch) {
+ModelConfig read_config(const std::string& patch) {
   Json json = base();
   json.update(Json::parse(patch));
   return ModelConfig::from_json(json, "config.json");
 }
 
-std::pair<std::string, ErrorKind> refusal(const std::string& patch) {
-  return error_of([&] { read(patch); });
+std::pair<std::string, ErrorKind> config_refusal(const std::string& patch) {
+  return error_of([&] { read_config(patch); });
 }
 
 TEST(ModelConfig, BothConfigStylesOfEveryTinyModelAgree) {
@@ -172,7 +172,7 @@ TEST(ModelConfig, EachWrongFieldIsNamedWithWhatWasFound) {
            {R"({"sliding_window": -4})", "`sliding_window`"},
            {R"({"use_sliding_window": "yes"})", "`use_sliding_window`"},
            {R"({"max_window_layers": 1.5})", "`max_window_layers`"}}) {
-    const auto [message, kind] = refusal(c.patch);
+    const auto [message, kind] = config_refusal(c.patch);
     EXPECT_EQ(kind, ErrorKind::malformed) << c.patch;
     EXPECT_THAT(message, HasSubstr(c.field)) << c.patch;
     EXPECT_THAT(message, testing::StartsWith("config.json: ")) << c.patch;
@@ -205,51 +205,56 @@ TEST(ModelConfig, WhatIsNotSupportedIsRefusedWithASentence) {
            "linear_attention"},
           {R"({"rope_parameters": {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 1e4}}})",
            "differ by layer type"}}) {
-    const auto [message, kind] = refusal(c.patch);
+    const auto [message, kind] = config_refusal(c.patch);
     EXPECT_EQ(kind, ErrorKind::unsupported) << c.patch;
     EXPECT_THAT(message, HasSubstr(c.words)) << c.patch;
   }
-  EXPECT_EQ(refusal(R"({"model_type": "llama", "use_sliding_window": true, "sliding_window": 8})").second,
-            ErrorKind::unsupported);
+  EXPECT_EQ(
+      config_refusal(R"({"model_type": "llama", "use_sliding_window": true, "sliding_window": 8})").second,
+      ErrorKind::unsupported);
 }
 
 TEST(ModelConfig, RopeScalingIsNamedByTypeOrRopeType) {
   for (const char* key : {"type", "rope_type"}) {
     const ModelConfig config =
-        read(R"({"rope_scaling": {")" + std::string(key) + R"(": "linear", "factor": 2}})");
+        read_config(R"({"rope_scaling": {")" + std::string(key) + R"(": "linear", "factor": 2}})");
     EXPECT_EQ(config.rope.type, RopeConfig::Type::linear);
     EXPECT_EQ(config.rope.factor, 2.0);
   }
-  EXPECT_EQ(read(R"({"rope_scaling": null})").rope.type, RopeConfig::Type::standard);
-  EXPECT_EQ(read(R"({"rope_scaling": {}})").rope.type, RopeConfig::Type::standard);
-  EXPECT_EQ(read(R"({"rope_theta": 5000, "rope_scaling": {"rope_type": "default"}})").rope.theta, 5000.0);
-  EXPECT_EQ(read(R"({"rope_parameters": {"rope_theta": 7000, "rope_type": "default"}})").rope.theta, 7000.0);
-  EXPECT_EQ(read(R"({"rope_theta": 7000, "rope_parameters": {"rope_type": "default"}})").rope.theta, 7000.0);
+  EXPECT_EQ(read_config(R"({"rope_scaling": null})").rope.type, RopeConfig::Type::standard);
+  EXPECT_EQ(read_config(R"({"rope_scaling": {}})").rope.type, RopeConfig::Type::standard);
+  EXPECT_EQ(read_config(R"({"rope_theta": 5000, "rope_scaling": {"rope_type": "default"}})").rope.theta,
+            5000.0);
+  EXPECT_EQ(read_config(R"({"rope_parameters": {"rope_theta": 7000, "rope_type": "default"}})").rope.theta,
+            7000.0);
+  EXPECT_EQ(read_config(R"({"rope_theta": 7000, "rope_parameters": {"rope_type": "default"}})").rope.theta,
+            7000.0);
   EXPECT_EQ(
-      read(
+      read_config(
           R"({"rope_parameters": {"full_attention": {"rope_theta": 7000}, "sliding_attention": {"rope_theta": 7000}}})")
           .rope.theta,
       7000.0);
 }
 
 TEST(ModelConfig, DynamicScalingStartsAtTheConfigsOwnLength) {
-  const ModelConfig config = read(R"({"rope_scaling": {"rope_type": "dynamic", "factor": 4.0}})");
+  const ModelConfig config = read_config(R"({"rope_scaling": {"rope_type": "dynamic", "factor": 4.0}})");
   EXPECT_EQ(config.rope.type, RopeConfig::Type::dynamic);
   EXPECT_EQ(config.rope.original_max_position, 512.0);
   EXPECT_EQ(config.max_position, 2048);
 }
 
 TEST(ModelConfig, YarnHasItsOptionsAndStretchesTheContext) {
-  const ModelConfig advised = read(
+  const ModelConfig advised = read_config(
       R"({"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512}})");
   EXPECT_EQ(advised.max_position, 2048);
   EXPECT_EQ(advised.rope.beta_fast, 32.0);
   EXPECT_EQ(advised.rope.beta_slow, 1.0);
   EXPECT_EQ(advised.rope.attention_factor, std::nullopt);
   EXPECT_TRUE(advised.rope.truncate);
-  EXPECT_EQ(read(R"({"rope_scaling": {"type": "yarn", "factor": 4.0}})").rope.original_max_position, 512.0);
-  const ModelConfig full =
-      read(R"({"rope_scaling": {"rope_type": "yarn", "factor": 2, "original_max_position_embeddings": 256,
+  EXPECT_EQ(read_config(R"({"rope_scaling": {"type": "yarn", "factor": 4.0}})").rope.original_max_position,
+            512.0);
+  const ModelConfig full = read_config(
+      R"({"rope_scaling": {"rope_type": "yarn", "factor": 2, "original_max_position_embeddings": 256,
     "beta_fast": 16, "beta_slow": 2, "attention_factor": 1.1, "mscale": 1.0, "mscale_all_dim": 0.5, "truncate": false}})");
   EXPECT_EQ(full.rope.beta_fast, 16.0);
   EXPECT_EQ(full.rope.attention_factor, 1.1);
@@ -283,41 +288,41 @@ TEST(ModelConfig, RopeScalingIsHeldToItsRanges) {
            "`low_freq_factor` is missing"},
           {R"({"rope_type": "llama3", "factor": 8, "original_max_position_embeddings": 64, "low_freq_factor": 4, "high_freq_factor": 4})",
            "`high_freq_factor`"}}) {
-    const auto [message, kind] = refusal(R"({"rope_scaling": )" + std::string(c.scaling) + "}");
+    const auto [message, kind] = config_refusal(R"({"rope_scaling": )" + std::string(c.scaling) + "}");
     EXPECT_EQ(kind, ErrorKind::malformed) << c.scaling;
     EXPECT_THAT(message, HasSubstr(c.words)) << c.scaling;
     EXPECT_THAT(message, HasSubstr("rope_scaling")) << c.scaling;
   }
   EXPECT_THAT(
-      refusal(
+      config_refusal(
           R"({"rope_scaling": {"rope_type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "default"}})")
           .first,
       HasSubstr("contradict"));
 }
 
 TEST(ModelConfig, SlidingWindowsAreGivenByLayer) {
-  EXPECT_THAT(
-      read(R"({"use_sliding_window": true, "sliding_window": 8, "max_window_layers": 1})").sliding_window,
-      ElementsAre(0, 8, 8, 8));
-  EXPECT_THAT(
-      read(R"({"use_sliding_window": true, "sliding_window": 8, "max_window_layers": 9})").sliding_window,
-      Each(0));
-  EXPECT_THAT(read(R"({"use_sliding_window": true, "max_window_layers": 3})").sliding_window,
+  EXPECT_THAT(read_config(R"({"use_sliding_window": true, "sliding_window": 8, "max_window_layers": 1})")
+                  .sliding_window,
+              ElementsAre(0, 8, 8, 8));
+  EXPECT_THAT(read_config(R"({"use_sliding_window": true, "sliding_window": 8, "max_window_layers": 9})")
+                  .sliding_window,
+              Each(0));
+  EXPECT_THAT(read_config(R"({"use_sliding_window": true, "max_window_layers": 3})").sliding_window,
               ElementsAre(0, 0, 0, 4096));
+  EXPECT_THAT(read_config(R"({"use_sliding_window": false, "sliding_window": 8, "max_window_layers": 0})")
+                  .sliding_window,
+              Each(0));
+  EXPECT_THAT(read_config(R"({"sliding_window": 8, "max_window_layers": 0})").sliding_window, Each(0));
   EXPECT_THAT(
-      read(R"({"use_sliding_window": false, "sliding_window": 8, "max_window_layers": 0})").sliding_window,
-      Each(0));
-  EXPECT_THAT(read(R"({"sliding_window": 8, "max_window_layers": 0})").sliding_window, Each(0));
-  EXPECT_THAT(
-      read(
+      read_config(
           R"({"sliding_window": 8, "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]})")
           .sliding_window,
       ElementsAre(8, 0, 8, 0));
   EXPECT_THAT(
-      refusal(R"({"use_sliding_window": true, "sliding_window": null, "max_window_layers": 0})").first,
+      config_refusal(R"({"use_sliding_window": true, "sliding_window": null, "max_window_layers": 0})").first,
       HasSubstr("`sliding_window`"));
   EXPECT_THAT(
-      refusal(
+      config_refusal(
           R"({"use_sliding_window": false, "sliding_window": 8, "layer_types": ["sliding_attention", "full_attention", "full_attention", "full_attention"]})")
           .first,
       HasSubstr("`use_sliding_window` is false"));

@@ -20,7 +20,7 @@ using testing::Not;
 using testing::Pair;
 using testing::StartsWith;
 
-SamplingFlags parse(const Arguments& arguments) {
+SamplingFlags parse_sampling(const Arguments& arguments) {
   CommandLine line("test", "", "");
   SamplingFlags flags;
   flags.add_to(line);
@@ -30,33 +30,33 @@ SamplingFlags parse(const Arguments& arguments) {
 }
 
 TEST(SamplingFlags, FamiliarNamesAreKnown) {
-  const SamplingFlags flags = parse({"--temp",
-                                     "0.5",
-                                     "--top-k",
-                                     "7",
-                                     "--top-p",
-                                     "0.9",
-                                     "--min-p",
-                                     "0.1",
-                                     "-s",
-                                     "42",
-                                     "-n",
-                                     "9",
-                                     "--stop",
-                                     "a",
-                                     "--stop",
-                                     "b c",
-                                     "--logit-bias",
-                                     "5=-1.5",
-                                     "--stop-token-ids",
-                                     "1,2",
-                                     "--ignore-eos",
-                                     "--repetition-penalty",
-                                     "1.1",
-                                     "--presence-penalty",
-                                     "-1",
-                                     "--frequency-penalty",
-                                     "0.5"});
+  const SamplingFlags flags = parse_sampling({"--temp",
+                                              "0.5",
+                                              "--top-k",
+                                              "7",
+                                              "--top-p",
+                                              "0.9",
+                                              "--min-p",
+                                              "0.1",
+                                              "-s",
+                                              "42",
+                                              "-n",
+                                              "9",
+                                              "--stop",
+                                              "a",
+                                              "--stop",
+                                              "b c",
+                                              "--logit-bias",
+                                              "5=-1.5",
+                                              "--stop-token-ids",
+                                              "1,2",
+                                              "--ignore-eos",
+                                              "--repetition-penalty",
+                                              "1.1",
+                                              "--presence-penalty",
+                                              "-1",
+                                              "--frequency-penalty",
+                                              "0.5"});
   EXPECT_EQ(flags.sampling().temperature, 0.5f);
   EXPECT_EQ(flags.sampling().top_k, 7);
   EXPECT_EQ(flags.sampling().presence_penalty, -1.0f);
@@ -69,7 +69,7 @@ TEST(SamplingFlags, FamiliarNamesAreKnown) {
 }
 
 TEST(SamplingFlags, WhatIsNotGivenStaysOpen) {
-  const SamplingFlags flags = parse({});
+  const SamplingFlags flags = parse_sampling({});
   EXPECT_FALSE(flags.sampling().temperature);
   EXPECT_FALSE(flags.sampling().logit_bias);
   EXPECT_FALSE(flags.sampling().seed);
@@ -88,17 +88,17 @@ TEST(SamplingFlags, WrongValuesAreRefusedBeforeAModelIsLoaded) {
                                                            {"--fly"},
                                                            {"-n"},
                                                            {"--temp", "1", "--temp", "2"}}) {
-    EXPECT_THROW(parse(arguments), UsageError) << arguments[0];
+    EXPECT_THROW(parse_sampling(arguments), UsageError) << arguments[0];
   }
   for (const Arguments& arguments : std::vector<Arguments>{
            {"--temp", "-1"}, {"--top-p", "0"}, {"--stop", ""}, {"--temp", "nan"}, {"-n", "-2"}}) {
-    EXPECT_THROW(parse(arguments), Error) << arguments[0];
+    EXPECT_THROW(parse_sampling(arguments), Error) << arguments[0];
   }
 }
 
 std::string usage_error_of(const Arguments& arguments) {
   try {
-    parse(arguments);
+    parse_sampling(arguments);
   } catch (const UsageError& error) {
     return error.what();
   }

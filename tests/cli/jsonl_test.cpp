@@ -13,7 +13,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 template <typename F>
-std::string error_of(F&& f) {
+std::string error_in_lines(F&& f) {
   try {
     f();
   } catch (const Error& error) {
@@ -25,13 +25,13 @@ std::string error_of(F&& f) {
 TEST(Jsonl, ALineMustBeAnObject) {
   EXPECT_EQ(parse_line(R"({"a": 1})")["a"], 1);
   for (const char* line : {"", " ", "{", "[1]", "null", "3", R"({"a": 1} x)", R"({"a": 1e999})"}) {
-    EXPECT_THAT(error_of([&] { parse_line(line); }), HasSubstr("the line")) << line;
+    EXPECT_THAT(error_in_lines([&] { parse_line(line); }), HasSubstr("the line")) << line;
   }
 }
 
 TEST(Jsonl, UnknownFieldsAreNamed) {
   const Json object{{"ids", {1}}, {"idz", 1}};
-  EXPECT_THAT(error_of([&] { check_fields(object, {"ids"}); }), HasSubstr("\"idz\""));
+  EXPECT_THAT(error_in_lines([&] { check_fields(object, {"ids"}); }), HasSubstr("\"idz\""));
   EXPECT_NO_THROW(check_fields(object, {"ids", "idz"}));
 }
 
@@ -43,18 +43,18 @@ TEST(Jsonl, FieldsHaveTypes) {
   EXPECT_TRUE(bool_field(object, "nothing", true));
   EXPECT_THAT(ids_field(object, "ids"), ElementsAre(1, 2));
   EXPECT_EQ(int_field(object, "number", 0, 3), 3);
-  EXPECT_THAT(error_of([&] { string_field(object, "ids"); }), HasSubstr("ids"));
-  EXPECT_THAT(error_of([&] { string_field(object, "nothing"); }), HasSubstr("missing"));
-  EXPECT_THAT(error_of([&] { bool_field(object, "text", true); }), HasSubstr("text"));
-  EXPECT_THAT(error_of([&] { int_field(object, "number", 0, 2); }), HasSubstr("number"));
-  EXPECT_THAT(error_of([&] { int_field(object, "text", 0, 2); }), HasSubstr("text"));
+  EXPECT_THAT(error_in_lines([&] { string_field(object, "ids"); }), HasSubstr("ids"));
+  EXPECT_THAT(error_in_lines([&] { string_field(object, "nothing"); }), HasSubstr("missing"));
+  EXPECT_THAT(error_in_lines([&] { bool_field(object, "text", true); }), HasSubstr("text"));
+  EXPECT_THAT(error_in_lines([&] { int_field(object, "number", 0, 2); }), HasSubstr("number"));
+  EXPECT_THAT(error_in_lines([&] { int_field(object, "text", 0, 2); }), HasSubstr("text"));
 }
 
 TEST(Jsonl, IdsAreWholeNumbersFromZero) {
   for (const char* ids :
        {"[1.5]", "[-1]", "[\"1\"]", "[2147483648]", "[[1]]", "[null]", "3", "\"1\"", "{}"}) {
     const Json object{{"ids", Json::parse(ids)}};
-    EXPECT_THAT(error_of([&] { ids_field(object, "ids"); }), HasSubstr("ids")) << ids;
+    EXPECT_THAT(error_in_lines([&] { ids_field(object, "ids"); }), HasSubstr("ids")) << ids;
   }
 }
 

@@ -30,7 +30,7 @@ EngineOptions exact() {
   return options;
 }
 
-std::vector<TokenId> prompt(int length, int first = 1) {
+std::vector<TokenId> prompt_of(int length, int first = 1) {
   std::vector<TokenId> ids;
   for (int i = 0; i < length; ++i) ids.push_back((first + i * 7) % 190);
   return ids;
@@ -87,14 +87,14 @@ TEST(Embedding, BitsDoNotDependOnTheBatchThePiecesOrTheCache) {
   const auto pieces = Engine::load(golden.folder(), small);
   for (const Pooling pooling : {Pooling::mean, Pooling::last}) {
     for (const int length : {1, 15, 16, 17, 60}) {
-      const Request request = request_of(prompt(length), pooling);
+      const Request request = request_of(prompt_of(length), pooling);
       const std::vector<float> alone = whole->submit(request).result().embedding;
       EXPECT_EQ(whole->submit(request).result().embedding, alone) << length << " again, from the cache";
       EXPECT_EQ(pieces->submit(request).result().embedding, alone) << length << " in pieces";
-      std::vector<Request> batch{request_of(prompt(23, 5), Pooling::mean), request,
-                                 request_of(prompt(9), Pooling::last)};
+      std::vector<Request> batch{request_of(prompt_of(23, 5), Pooling::mean), request,
+                                 request_of(prompt_of(9), Pooling::last)};
       Request text;
-      text.ids = prompt(30, 3);
+      text.ids = prompt_of(30, 3);
       text.stop.max_tokens = 12;
       text.stop.ignore_eos = true;
       batch.push_back(text);
@@ -110,7 +110,7 @@ TEST(Embedding, BitsDoNotDependOnTheBatchThePiecesOrTheCache) {
 TEST(Embedding, LastTokenPoolingUsesTheCacheAndMeanPoolingCannot) {
   const auto engine = Engine::load(GoldenModel("qwen3-tiny-f32").folder());
   const auto cached = [&](Pooling pooling) {
-    return engine->submit(request_of(prompt(60), pooling)).result().usage.cached_tokens;
+    return engine->submit(request_of(prompt_of(60), pooling)).result().usage.cached_tokens;
   };
   EXPECT_EQ(cached(Pooling::mean), 0);
   EXPECT_EQ(cached(Pooling::mean), 0);
@@ -129,11 +129,11 @@ TEST(Embedding, MeanPoolingSurvivesPreemption) {
   std::vector<Request> requests;
   for (int i = 0; i < 3; ++i) {
     Request text;
-    text.ids = prompt(20, 3 + i);
+    text.ids = prompt_of(20, 3 + i);
     text.stop.max_tokens = 100;
     text.stop.ignore_eos = true;
     requests.push_back(text);
-    requests.push_back(request_of(prompt(100, 11 + i), Pooling::mean));
+    requests.push_back(request_of(prompt_of(100, 11 + i), Pooling::mean));
   }
   const std::vector<Result> results = engine->generate(requests);
   for (size_t i = 1; i < requests.size(); i += 2)
@@ -144,9 +144,9 @@ TEST(Embedding, APromptMayFillTheContext) {
   EngineOptions options;
   options.context = 64;
   const auto engine = Engine::load(GoldenModel("qwen3-tiny-f32").folder(), options);
-  EXPECT_EQ(engine->submit(request_of(prompt(64), Pooling::mean)).result().embedding.size(), 64U);
-  EXPECT_THROW(engine->check(request_of(prompt(65), Pooling::mean)), Error);
-  Request two = request_of(prompt(4), Pooling::mean);
+  EXPECT_EQ(engine->submit(request_of(prompt_of(64), Pooling::mean)).result().embedding.size(), 64U);
+  EXPECT_THROW(engine->check(request_of(prompt_of(65), Pooling::mean)), Error);
+  Request two = request_of(prompt_of(4), Pooling::mean);
   two.n = 2;
   EXPECT_THROW(engine->check(two), Error);
 }

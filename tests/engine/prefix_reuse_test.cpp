@@ -30,7 +30,7 @@ Request request_of(std::vector<TokenId> ids, int max_tokens = 6) {
   return request;
 }
 
-std::unique_ptr<Engine> load(const std::string& model, EngineOptions options = {}) {
+std::unique_ptr<Engine> load_sharing(const std::string& model, EngineOptions options = {}) {
   return Engine::load(GoldenModel(model).folder(), options);
 }
 
@@ -54,7 +54,7 @@ TEST(PrefixReuse, AFullHitComputesTheLastBlockAgain) {
   const std::vector<std::pair<int, int>> cached = {{1, 0},   {15, 0},  {16, 0},  {17, 16},
                                                    {32, 16}, {33, 32}, {48, 32}, {100, 96}};
   for (const char* model : {"qwen3-tiny-f32", "qwen2-tiny-window", "qwen2-tiny-yarn", "llama-tiny-rope3"}) {
-    const auto engine = load(model);
+    const auto engine = load_sharing(model);
     int first = 0;
     for (const auto& [length, hit] : cached) {
       const Request request = request_of(prompt(length, ++first));
@@ -72,7 +72,7 @@ TEST(PrefixReuse, TheSamePromptTwiceAtOnce) {
   for (const int chunk : {8, 16, 50, 512}) {
     EngineOptions options;
     options.max_batch_tokens = chunk;
-    const auto engine = load("qwen3-tiny-bf16-tied", options);
+    const auto engine = load_sharing("qwen3-tiny-bf16-tied", options);
     const Request request = request_of(prompt(80), 40);
     const Result want = computed_anew(*engine, request);
     std::vector<Stream> streams;
@@ -85,7 +85,7 @@ TEST(PrefixReuse, TheSamePromptTwiceAtOnce) {
 }
 
 TEST(PrefixReuse, AConversationKeepsItsHistory) {
-  const auto engine = load("qwen3-tiny-f32");
+  const auto engine = load_sharing("qwen3-tiny-f32");
   std::vector<TokenId> ids = prompt(20);
   int expected = 0;
   for (int turn = 0; turn < 5; ++turn) {
@@ -102,7 +102,7 @@ TEST(PrefixReuse, AConversationKeepsItsHistory) {
 }
 
 TEST(PrefixReuse, OthersWithoutCachingAreNotFoundAndFindNothing) {
-  const auto engine = load("qwen3-tiny-f32");
+  const auto engine = load_sharing("qwen3-tiny-f32");
   computed_anew(*engine, request_of(prompt(64)));
   EXPECT_EQ(engine->submit(request_of(prompt(64))).result().usage.cached_tokens, 0);
   computed_anew(*engine, request_of(prompt(64)));
@@ -114,7 +114,7 @@ TEST(PrefixReuse, WhatIsPreemptedFindsItsOwnBeginningAgain) {
   options.context = 128;
   options.cache_tokens = 192;
   options.max_batch = 3;
-  const auto engine = load("qwen3-tiny-f32", options);
+  const auto engine = load_sharing("qwen3-tiny-f32", options);
   std::vector<Result> want;
   std::vector<Request> requests;
   for (int i = 0; i < 3; ++i) {
@@ -134,7 +134,7 @@ TEST(PrefixReuse, TheLeastRecentlyUsedLeavesWhenBlocksRunOut) {
   EngineOptions options;
   options.context = 64;
   options.max_batch = 2;  // 8 blocks
-  const auto engine = load("qwen3-tiny-f32", options);
+  const auto engine = load_sharing("qwen3-tiny-f32", options);
   const auto cached = [&](int first) {
     return engine->submit(request_of(prompt(48, first), 1)).result().usage.cached_tokens;
   };

@@ -28,7 +28,7 @@ SamplingParams off() {
   return params;
 }
 
-SamplingParams greedy() {
+SamplingParams greedy_params() {
   SamplingParams params;
   params.temperature = 0;
   return params;
@@ -59,12 +59,12 @@ std::vector<float> random_logits(size_t count, uint32_t seed) {
 }
 
 TEST(Sampler, GreedyTakesTheFirstOfEqualMaxima) {
-  Sampler sampler = make(greedy(), 5);
+  Sampler sampler = make(greedy_params(), 5);
   EXPECT_THAT(draw(sampler, {1, 3, 2, 3, 3}, 2), Each(1));
 }
 
 TEST(Sampler, GreedyChangesNoLogit) {
-  Sampler sampler = make(greedy(), 3);
+  Sampler sampler = make(greedy_params(), 3);
   std::vector<float> logits{1, 3, 2};
   SamplerScratch scratch;
   sampler.sample(logits, scratch);
@@ -73,15 +73,15 @@ TEST(Sampler, GreedyChangesNoLogit) {
 }
 
 TEST(Sampler, IsArgmaxOnlyWhereNothingMovesALogit) {
-  SamplingParams params = greedy();
+  SamplingParams params = greedy_params();
   params.repetition_penalty = 1.1f;
   EXPECT_FALSE(make(params, 3).is_argmax());
-  params = greedy();
+  params = greedy_params();
   params.logit_bias = {{1, 2.0f}};
   EXPECT_FALSE(make(params, 3).is_argmax());
   EXPECT_FALSE(make(off(), 3).is_argmax());
-  EXPECT_FALSE(make(greedy(), 3, {1}).is_argmax());
-  Sampler sampler = make(greedy(), 3);
+  EXPECT_FALSE(make(greedy_params(), 3, {1}).is_argmax());
+  Sampler sampler = make(greedy_params(), 3);
   sampler.mask_until({2}, 1);
   EXPECT_FALSE(sampler.is_argmax());
   sampler.accept(0);
@@ -90,14 +90,14 @@ TEST(Sampler, IsArgmaxOnlyWhereNothingMovesALogit) {
 
 TEST(Sampler, PaddingRowsAreNeverDrawnNorLookedAt) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  Sampler best = make(greedy(), 3);
+  Sampler best = make(greedy_params(), 3);
   EXPECT_THAT(draw(best, {1, 2, 0, 100, nan}, 1), ElementsAre(1));
   Sampler random = make(off(), 3);
   EXPECT_THAT(draw(random, {1, 2, 0, 100, nan}, 200), Each(testing::Lt(3)));
 }
 
 TEST(Sampler, IdsWithoutATokenAreNeverDrawn) {
-  Sampler best = make(greedy(), 3, {1});
+  Sampler best = make(greedy_params(), 3, {1});
   EXPECT_THAT(draw(best, {1, 50, 0}, 1), ElementsAre(0));
   Sampler random = make(off(), 3, {1});
   EXPECT_THAT(draw(random, {1, 50, 0}, 200), Not(Contains(1)));
@@ -106,7 +106,7 @@ TEST(Sampler, IdsWithoutATokenAreNeverDrawn) {
 TEST(Sampler, LogitsThatAreNotFiniteAreAnError) {
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(),
                           -std::numeric_limits<float>::infinity()}) {
-    for (const SamplingParams& params : {greedy(), off()}) {
+    for (const SamplingParams& params : {greedy_params(), off()}) {
       Sampler sampler = make(params, 3);
       try {
         draw(sampler, {1, 2, bad}, 1);
@@ -119,26 +119,26 @@ TEST(Sampler, LogitsThatAreNotFiniteAreAnError) {
 }
 
 TEST(Sampler, StopIdsAreMaskedUntilMinTokens) {
-  Sampler sampler = make(greedy(), 3);
+  Sampler sampler = make(greedy_params(), 3);
   sampler.mask_until({1}, 2);
   EXPECT_THAT(draw(sampler, {1, 5, 0}, 3), ElementsAre(0, 0, 1));
 }
 
 TEST(Sampler, MaskingEverythingIsAnError) {
-  Sampler sampler = make(greedy(), 2);
+  Sampler sampler = make(greedy_params(), 2);
   sampler.mask_until({0, 1}, 1);
   EXPECT_THROW(draw(sampler, {1, 2}, 1), Error);
 }
 
 TEST(Sampler, LogitBiasMovesTheChoice) {
-  SamplingParams params = greedy();
+  SamplingParams params = greedy_params();
   params.logit_bias = {{0, 100.0f}, {1, -100.0f}};
   Sampler sampler = make(params, 3);
   EXPECT_THAT(draw(sampler, {1, 50, 0}, 1), ElementsAre(0));
 }
 
 TEST(Sampler, LogitBiasOfAnIdThatDoesNotExistIsAnError) {
-  SamplingParams params = greedy();
+  SamplingParams params = greedy_params();
   params.logit_bias = {{3, 1.0f}};
   EXPECT_THROW(make(params, 3), Error);
 }
@@ -155,7 +155,7 @@ TEST(Sampler, BiasComesBeforeTheRepetitionPenalty) {
 }
 
 TEST(Sampler, PenaltiesFollowTheOutputAsItGrows) {
-  SamplingParams params = greedy();
+  SamplingParams params = greedy_params();
   params.frequency_penalty = 1;
   Sampler sampler = make(params, 3);
   EXPECT_THAT(draw(sampler, {2.5f, 1.2f, 0}, 5), ElementsAre(0, 0, 1, 0, 1));

@@ -10,7 +10,7 @@ namespace {
 
 using test::GoldenModel;
 
-std::unique_ptr<Engine> load(int draft_tokens, int context = 0) {
+std::unique_ptr<Engine> load_guessing(int draft_tokens, int context = 0) {
   EngineOptions options;
   options.context = context;
   options.speculation.draft_tokens = draft_tokens;
@@ -40,9 +40,9 @@ std::vector<Request> requests() {
 }
 
 TEST(Speculation, AnswersAreTheSameBitForBit) {
-  const auto plain = load(0)->generate(requests());
+  const auto plain = load_guessing(0)->generate(requests());
   for (const int draft_tokens : {1, 4, 16}) {
-    const auto engine = load(draft_tokens);
+    const auto engine = load_guessing(draft_tokens);
     const auto guessed = engine->generate(requests());
     ASSERT_EQ(guessed.size(), plain.size());
     for (size_t i = 0; i < plain.size(); ++i) {
@@ -69,7 +69,7 @@ TEST(Speculation, RepetitionTakesFewerPasses) {
   request.stop.max_tokens = 100;
   request.stop.ignore_eos = true;
   const auto passes_of = [&](int draft_tokens) {
-    const auto engine = load(draft_tokens);
+    const auto engine = load_guessing(draft_tokens);
     EXPECT_EQ(engine->generate(std::span(&request, 1))[0].ids, std::vector<TokenId>(100, 7));
     return engine->stats().passes;
   };
@@ -83,7 +83,7 @@ TEST(Speculation, TheContextIsNotOverrun) {
   request.sampling.temperature = 0.0F;
   request.sampling.logit_bias = {{7, 100.0F}};
   request.stop.ignore_eos = true;
-  const auto result = load(16, 48)->generate(std::span(&request, 1));
+  const auto result = load_guessing(16, 48)->generate(std::span(&request, 1));
   EXPECT_EQ(result[0].ids.size(), 28U);
   EXPECT_EQ(result[0].finish_reason, FinishReason::length);
 }

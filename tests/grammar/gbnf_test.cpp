@@ -10,7 +10,7 @@
 namespace qwench {
 namespace {
 
-std::string error_of(const std::string& text) {
+std::string error_in_grammar(const std::string& text) {
   try {
     compile_gbnf(text);
   } catch (const Error& error) {
@@ -61,29 +61,29 @@ TEST(Gbnf, RecursionAtTheEndGoesOnWithoutEnd) {
 }
 
 TEST(Gbnf, WhatIsWrongIsNamedWithItsLine) {
-  EXPECT_THAT(error_of("x ::= \"a\""), testing::HasSubstr("no rule \"root\""));
-  EXPECT_THAT(error_of("root ::= a"), testing::HasSubstr("\"a\" is used but not defined"));
-  EXPECT_THAT(error_of("root ::= \"a\"\nroot ::= \"b\""),
+  EXPECT_THAT(error_in_grammar("x ::= \"a\""), testing::HasSubstr("no rule \"root\""));
+  EXPECT_THAT(error_in_grammar("root ::= a"), testing::HasSubstr("\"a\" is used but not defined"));
+  EXPECT_THAT(error_in_grammar("root ::= \"a\"\nroot ::= \"b\""),
               testing::HasSubstr("line 2: the rule \"root\" is defined twice"));
-  EXPECT_THAT(error_of("root ::= \"a"), testing::HasSubstr("not closed"));
-  EXPECT_THAT(error_of("root ::= (\"a\""), testing::HasSubstr("a ) is missing"));
-  EXPECT_THAT(error_of("root = \"a\""), testing::HasSubstr("expected ::="));
-  EXPECT_THAT(error_of("root ::= \"a\" }"), testing::HasSubstr("found '}'"));
-  EXPECT_THAT(error_of("root ::= <think>"), testing::HasSubstr("tokens"));
-  EXPECT_THAT(error_of("root ::= \"\\q\""), testing::HasSubstr("escape"));
-  EXPECT_THAT(error_of(""), testing::HasSubstr("root"));
+  EXPECT_THAT(error_in_grammar("root ::= \"a"), testing::HasSubstr("not closed"));
+  EXPECT_THAT(error_in_grammar("root ::= (\"a\""), testing::HasSubstr("a ) is missing"));
+  EXPECT_THAT(error_in_grammar("root = \"a\""), testing::HasSubstr("expected ::="));
+  EXPECT_THAT(error_in_grammar("root ::= \"a\" }"), testing::HasSubstr("found '}'"));
+  EXPECT_THAT(error_in_grammar("root ::= <think>"), testing::HasSubstr("tokens"));
+  EXPECT_THAT(error_in_grammar("root ::= \"\\q\""), testing::HasSubstr("escape"));
+  EXPECT_THAT(error_in_grammar(""), testing::HasSubstr("root"));
 }
 
 TEST(Gbnf, LeftRecursionIsRefused) {
-  EXPECT_THAT(error_of("root ::= root \"a\" | \"b\""), testing::HasSubstr("left-recursive"));
-  EXPECT_THAT(error_of("root ::= a \"x\"\na ::= b?  root | \"y\"\nb ::= \"z\"*"),
+  EXPECT_THAT(error_in_grammar("root ::= root \"a\" | \"b\""), testing::HasSubstr("left-recursive"));
+  EXPECT_THAT(error_in_grammar("root ::= a \"x\"\na ::= b?  root | \"y\"\nb ::= \"z\"*"),
               testing::HasSubstr("left-recursive"));
-  EXPECT_THAT(error_of("root ::= e e root | \"b\"\ne ::= f*\nf ::= \"\" | e"),
+  EXPECT_THAT(error_in_grammar("root ::= e e root | \"b\"\ne ::= f*\nf ::= \"\" | e"),
               testing::HasSubstr("left-recursive"));
 }
 
 TEST(Gbnf, ALanguageWithoutTextsIsRefused) {
-  EXPECT_THAT(error_of("root ::= \"a\" root"), testing::HasSubstr("no text satisfies"));
+  EXPECT_THAT(error_in_grammar("root ::= \"a\" root"), testing::HasSubstr("no text satisfies"));
 }
 
 }  // namespace

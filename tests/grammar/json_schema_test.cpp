@@ -12,7 +12,7 @@
 namespace qwench {
 namespace {
 
-std::string error_of(const std::string& schema) {
+std::string error_in_schema(const std::string& schema) {
   try {
     compile_json_schema(std::string_view(schema));
   } catch (const Error& error) {
@@ -203,25 +203,27 @@ TEST(JsonSchema, References) {
 }
 
 TEST(JsonSchema, KeywordsThatAreNotSupportedAreNamedWithTheirPlace) {
-  EXPECT_THAT(error_of(R"({"properties":{"a":{"not":{"multipleOf":2}}}})"),
+  EXPECT_THAT(error_in_schema(R"({"properties":{"a":{"not":{"multipleOf":2}}}})"),
               testing::AllOf(testing::HasSubstr("#/properties/a"), testing::HasSubstr("\"multipleOf\"")));
   for (const char* keyword : {"$dynamicRef", "unevaluatedItems"}) {
-    EXPECT_THAT(error_of(std::string("{\"anyOf\":[{}],\"") + keyword + "\":{\"a\":1}}"),
+    EXPECT_THAT(error_in_schema(std::string("{\"anyOf\":[{}],\"") + keyword + "\":{\"a\":1}}"),
                 testing::HasSubstr(keyword));
   }
-  EXPECT_THAT(error_of(R"({"uniqueItems":true})"), testing::HasSubstr("uniqueItems"));
-  EXPECT_THAT(error_of(R"({"if":{"format":"date"},"then":{"type":"null"}})"), testing::HasSubstr("format"));
-  EXPECT_THAT(error_of(R"({"type":"string","format":"card"})"), testing::HasSubstr("\"card\""));
-  EXPECT_THAT(error_of(R"x({"type":"string","pattern":"(?=a)"})x"), testing::HasSubstr("lookaround"));
-  EXPECT_THAT(error_of(R"({"type":"text"})"), testing::HasSubstr("\"text\""));
-  EXPECT_THAT(error_of(R"({"$ref":"http://a/b"})"), testing::HasSubstr("http://a/b"));
-  EXPECT_THAT(error_of(R"({"$ref":"#/$defs/no"})"), testing::HasSubstr("names nothing"));
-  EXPECT_THAT(error_of(R"({"oneOf":[{"type":"integer","multipleOf":2},{"type":"integer","multipleOf":3}]})"),
-              testing::HasSubstr("oneOf"));
-  EXPECT_THAT(error_of(R"({"type":"string","minLength":-1})"), testing::HasSubstr("minLength"));
-  EXPECT_THAT(error_of(R"({"type":"integer","minimum":"3"})"), testing::HasSubstr("minimum"));
-  EXPECT_THAT(error_of("[1]"), testing::HasSubstr("expected a schema"));
-  EXPECT_THAT(error_of("{"), testing::HasSubstr("not valid JSON"));
+  EXPECT_THAT(error_in_schema(R"({"uniqueItems":true})"), testing::HasSubstr("uniqueItems"));
+  EXPECT_THAT(error_in_schema(R"({"if":{"format":"date"},"then":{"type":"null"}})"),
+              testing::HasSubstr("format"));
+  EXPECT_THAT(error_in_schema(R"({"type":"string","format":"card"})"), testing::HasSubstr("\"card\""));
+  EXPECT_THAT(error_in_schema(R"x({"type":"string","pattern":"(?=a)"})x"), testing::HasSubstr("lookaround"));
+  EXPECT_THAT(error_in_schema(R"({"type":"text"})"), testing::HasSubstr("\"text\""));
+  EXPECT_THAT(error_in_schema(R"({"$ref":"http://a/b"})"), testing::HasSubstr("http://a/b"));
+  EXPECT_THAT(error_in_schema(R"({"$ref":"#/$defs/no"})"), testing::HasSubstr("names nothing"));
+  EXPECT_THAT(
+      error_in_schema(R"({"oneOf":[{"type":"integer","multipleOf":2},{"type":"integer","multipleOf":3}]})"),
+      testing::HasSubstr("oneOf"));
+  EXPECT_THAT(error_in_schema(R"({"type":"string","minLength":-1})"), testing::HasSubstr("minLength"));
+  EXPECT_THAT(error_in_schema(R"({"type":"integer","minimum":"3"})"), testing::HasSubstr("minimum"));
+  EXPECT_THAT(error_in_schema("[1]"), testing::HasSubstr("expected a schema"));
+  EXPECT_THAT(error_in_schema("{"), testing::HasSubstr("not valid JSON"));
 }
 
 TEST(JsonSchema, WhatNothingSatisfiesIsRefused) {
@@ -231,24 +233,24 @@ TEST(JsonSchema, WhatNothingSatisfiesIsRefused) {
                              R"({"type":"array","minItems":2,"maxItems":1})",
                              R"({"type":"integer","exclusiveMinimum":1,"exclusiveMaximum":2})",
                              R"({"type":"object","properties":{"a":false},"required":["a"]})"}) {
-    EXPECT_THAT(error_of(schema), testing::HasSubstr("no text satisfies")) << schema;
+    EXPECT_THAT(error_in_schema(schema), testing::HasSubstr("no text satisfies")) << schema;
   }
 }
 
 TEST(JsonSchema, WhatGrowsWithoutEndIsRefused) {
-  EXPECT_NE(error_of(R"({"$ref":"#"})"), "");
-  EXPECT_NE(error_of(R"({"anyOf":[{"$ref":"#"},{"type":"null"}]})"), "");
-  EXPECT_NE(error_of(R"({"allOf":[{"$ref":"#"}],"type":"object"})"), "");
-  EXPECT_THAT(error_of(R"({"type":"string","maxLength":1000000})"), testing::HasSubstr("too large"));
+  EXPECT_NE(error_in_schema(R"({"$ref":"#"})"), "");
+  EXPECT_NE(error_in_schema(R"({"anyOf":[{"$ref":"#"},{"type":"null"}]})"), "");
+  EXPECT_NE(error_in_schema(R"({"allOf":[{"$ref":"#"}],"type":"object"})"), "");
+  EXPECT_THAT(error_in_schema(R"({"type":"string","maxLength":1000000})"), testing::HasSubstr("too large"));
   std::string doubling = R"({"$ref":"#/$defs/d0","$defs":{)";
   for (int i = 0; i < 40; ++i) {
     const std::string next = "{\"$ref\":\"#/$defs/d" + std::to_string(i + 1) + "\"}";
     doubling += "\"d" + std::to_string(i) + "\":{\"allOf\":[" + next + "," + next + "]},";
   }
-  EXPECT_NE(error_of(doubling + R"("d40":{"type":"null"}}})"), "");
+  EXPECT_NE(error_in_schema(doubling + R"("d40":{"type":"null"}}})"), "");
   std::string deep;
   for (int i = 0; i < 150; ++i) deep += R"({"items":)";
-  EXPECT_NE(error_of(deep + "{}" + std::string(150, '}')), "");
+  EXPECT_NE(error_in_schema(deep + "{}" + std::string(150, '}')), "");
 }
 
 TEST(JsonSchema, AnyObject) {

@@ -14,7 +14,7 @@
 namespace qwench {
 namespace {
 
-std::string error_of(const std::string& pattern) {
+std::string error_in_regex(const std::string& pattern) {
   try {
     compile_regex(pattern);
   } catch (const Error& error) {
@@ -80,30 +80,30 @@ TEST(Regex, ClassesHoldWhatAllDialectsAgreeOn) {
 }
 
 TEST(Regex, WhatNoAutomatonHasIsRefused) {
-  EXPECT_THAT(error_of("a(?=b)"), testing::HasSubstr("lookaround"));
-  EXPECT_THAT(error_of("(?<!b)a"), testing::HasSubstr("lookaround"));
-  EXPECT_THAT(error_of("(a)\\1"), testing::HasSubstr("back references"));
-  EXPECT_THAT(error_of("a\\b"), testing::HasSubstr("\\b is not supported"));
-  EXPECT_THAT(error_of("(?i)a"), testing::HasSubstr("flags"));
-  EXPECT_THAT(error_of("a++"), testing::HasSubstr("possessive"));
-  EXPECT_THAT(error_of("a^b"), testing::HasSubstr("^ is supported only"));
-  EXPECT_THAT(error_of("(a$)b"), testing::HasSubstr("only at the ends"));
-  EXPECT_THAT(error_of("[a"), testing::HasSubstr("not closed"));
-  EXPECT_THAT(error_of("(a"), testing::HasSubstr("not closed"));
-  EXPECT_THAT(error_of("a)"), testing::HasSubstr("without its ("));
-  EXPECT_THAT(error_of("*a"), testing::HasSubstr("nothing to repeat"));
-  EXPECT_THAT(error_of("[b-a]"), testing::HasSubstr("ends below"));
-  EXPECT_THAT(error_of("a{3,2}"), testing::HasSubstr("ends below"));
-  EXPECT_THAT(error_of("\\q"), testing::HasSubstr("not known"));
-  EXPECT_THAT(error_of("a\\"), testing::HasSubstr("ends with a backslash"));
+  EXPECT_THAT(error_in_regex("a(?=b)"), testing::HasSubstr("lookaround"));
+  EXPECT_THAT(error_in_regex("(?<!b)a"), testing::HasSubstr("lookaround"));
+  EXPECT_THAT(error_in_regex("(a)\\1"), testing::HasSubstr("back references"));
+  EXPECT_THAT(error_in_regex("a\\b"), testing::HasSubstr("\\b is not supported"));
+  EXPECT_THAT(error_in_regex("(?i)a"), testing::HasSubstr("flags"));
+  EXPECT_THAT(error_in_regex("a++"), testing::HasSubstr("possessive"));
+  EXPECT_THAT(error_in_regex("a^b"), testing::HasSubstr("^ is supported only"));
+  EXPECT_THAT(error_in_regex("(a$)b"), testing::HasSubstr("only at the ends"));
+  EXPECT_THAT(error_in_regex("[a"), testing::HasSubstr("not closed"));
+  EXPECT_THAT(error_in_regex("(a"), testing::HasSubstr("not closed"));
+  EXPECT_THAT(error_in_regex("a)"), testing::HasSubstr("without its ("));
+  EXPECT_THAT(error_in_regex("*a"), testing::HasSubstr("nothing to repeat"));
+  EXPECT_THAT(error_in_regex("[b-a]"), testing::HasSubstr("ends below"));
+  EXPECT_THAT(error_in_regex("a{3,2}"), testing::HasSubstr("ends below"));
+  EXPECT_THAT(error_in_regex("\\q"), testing::HasSubstr("not known"));
+  EXPECT_THAT(error_in_regex("a\\"), testing::HasSubstr("ends with a backslash"));
 }
 
 TEST(Regex, CountsThatMakeItTooLargeAreRefused) {
-  EXPECT_THAT(error_of("(a{1000}){1000}"), testing::HasSubstr("too large"));
-  EXPECT_THAT(error_of("((a{100}){100}){100}{100}"),
+  EXPECT_THAT(error_in_regex("(a{1000}){1000}"), testing::HasSubstr("too large"));
+  EXPECT_THAT(error_in_regex("((a{100}){100}){100}{100}"),
               testing::AnyOf(testing::HasSubstr("too large"), testing::HasSubstr("repetition follows")));
-  EXPECT_THAT(error_of("a{99999999999}"), testing::HasSubstr("above"));
-  EXPECT_THAT(error_of(std::string(500, '(')), testing::HasSubstr("nested too deeply"));
+  EXPECT_THAT(error_in_regex("a{99999999999}"), testing::HasSubstr("above"));
+  EXPECT_THAT(error_in_regex(std::string(500, '(')), testing::HasSubstr("nested too deeply"));
 }
 
 TEST(Regex, ManyWaysToGoOnCostNoMoreThanTheirNumber) {

@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path model(const std::string& name) { return fs::path(QWENCH_TEST_DATA) / "models" / name; }
+fs::path golden_folder(const std::string& name) { return fs::path(QWENCH_TEST_DATA) / "models" / name; }
 
 Json config_of(const std::string& name) {
-  std::ifstream file(model(name) / "config.json");
+  std::ifstream file(golden_folder(name) / "config.json");
   std::stringstream text;
   text << file.rdbuf();
   return parse_json(text.str(), name);
@@ -41,7 +41,7 @@ std::string refusal(const std::string& name, const std::string& field, const Jso
 std::vector<std::string> problems(const std::string& name, const std::string& field, const Json& value) {
   Json json = config_of(name);
   json[field] = value;
-  return tensor_problems(Listing::open(model(name)), MixtureConfig::from_json(json, "config.json"));
+  return tensor_problems(Listing::open(golden_folder(name)), MixtureConfig::from_json(json, "config.json"));
 }
 
 const Json kAbsent(Json::value_t::discarded);
@@ -51,7 +51,7 @@ TEST(Mixture, TheGoldenModelsHaveTheTensorsTheirConfigsAskFor) {
     const Json json = config_of(name);
     ASSERT_TRUE(is_mixture(json)) << name;
     const MixtureConfig config = MixtureConfig::from_json(json, name);
-    const Listing listing = Listing::open(model(name));
+    const Listing listing = Listing::open(golden_folder(name));
     EXPECT_EQ(tensor_problems(listing, config), std::vector<std::string>()) << name;
     EXPECT_EQ(config.experts_per_token, 2) << name;
   }

@@ -1,5 +1,6 @@
 #include "kernels/linear.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -43,8 +44,10 @@ struct Problem {
     args.rows = rows;
     args.cols = cols;
     args.dtype = dtype;
-    const std::vector<std::byte> weights = kept();
+    const std::vector<std::byte> weights = in_rows ? w : kept();
     args.w = weights.data();
+    args.in_rows = in_rows;
+    args.outs = outs;
     args.bias = bias.empty() ? nullptr : bias.data();
     args.y = y.data();
     args.y_stride = outs;
@@ -99,6 +102,7 @@ struct Problem {
   int64_t cols;
   int64_t outs;
   int64_t stride;
+  bool in_rows = false;
   std::vector<float> x;
   std::vector<std::byte> w;
   std::vector<float> bias;
@@ -119,6 +123,25 @@ TEST(Linear, EqualsASumInDoublePrecision) {
       for (const int64_t rows : {1, 2, 3, 4, 5, 13}) {
         Problem problem(dtype, rows, cols, 17, rows % 2 == 0);
         for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
+      }
+    }
+  }
+}
+
+TEST(Linear, WeightsInRowsGiveTheSameBitsAsPanels) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    for (const int64_t cols : {1, 7, 64, 515, 896}) {
+      for (const int64_t outs : {1, 16, 41}) {
+        for (const int64_t rows : {1, 5, 13}) {
+          SCOPED_TRACE(fmt::format("{}, {} rows, [{}, {}]", name(dtype), rows, outs, cols));
+          Problem problem(dtype, rows, cols, outs, true);
+          for_each_isa([&](const std::string&) {
+            problem.in_rows = false;
+            const std::vector<float> panels = problem.run();
+            problem.in_rows = true;
+            EXPECT_EQ(problem.run(), panels);
+          });
+        }
       }
     }
   }

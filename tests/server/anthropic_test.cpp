@@ -11,11 +11,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using namespace test;
 
-GenerationBody read(const std::string& body) { return read_anthropic_body(Json::parse(body), {}); }
+GenerationBody read_messages(const std::string& body) { return read_anthropic_body(Json::parse(body), {}); }
 
 TEST(AnthropicBody, BecomesAChat) {
   const GenerationBody body =
-      read(R"({"model": "m", "max_tokens": 30, "system": [{"type": "text", "text": "Be brief."},
+      read_messages(R"({"model": "m", "max_tokens": 30, "system": [{"type": "text", "text": "Be brief."},
       {"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}],
       "messages": [{"role": "user", "content": "Hi"},
                    {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": ""},
@@ -36,7 +36,7 @@ TEST(AnthropicBody, BecomesAChat) {
 }
 
 TEST(AnthropicBody, ResultsOfToolsAreMessagesOfTheirOwn) {
-  const GenerationBody body = read(R"({"max_tokens": 5, "messages": [
+  const GenerationBody body = read_messages(R"({"max_tokens": 5, "messages": [
       {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {"x": 1}}]},
       {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "7"},
                                    {"type": "tool_result", "tool_use_id": "u", "is_error": true,
@@ -49,12 +49,12 @@ TEST(AnthropicBody, ResultsOfToolsAreMessagesOfTheirOwn) {
 }
 
 TEST(AnthropicBody, AnAssistantsLastMessageGoesOnAndThinkingIsAskedFor) {
-  const GenerationBody open = read(
+  const GenerationBody open = read_messages(
       R"({"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "He"}]})");
   EXPECT_TRUE(open.messages.continue_final_message);
   EXPECT_FALSE(open.messages.input.add_generation_prompt);
   const GenerationBody thinks =
-      read(R"({"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024},
+      read_messages(R"({"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024},
       "messages": [{"role": "user", "content": "Hi"}]})");
   EXPECT_EQ(thinks.messages.input.kwargs["enable_thinking"], true);
 }
@@ -83,7 +83,7 @@ TEST(AnthropicBody, ErrorsNameItsOwnFields) {
        "thinking.budget_tokens"},
   };
   for (const auto& one : cases) {
-    EXPECT_EQ(error_of([&] { read(one.body); }).param(), one.param) << one.body;
+    EXPECT_EQ(error_of([&] { read_messages(one.body); }).param(), one.param) << one.body;
   }
 }
 
@@ -177,7 +177,8 @@ TEST(AnthropicAnswer, CallsAreBlocks) {
 }
 
 TEST(AnthropicBody, ToolsAreTheChats) {
-  const GenerationBody body = read(R"({"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}],
+  const GenerationBody body =
+      read_messages(R"({"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}],
       "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}, {"name": "g", "input_schema": {}}],
       "tool_choice": {"type": "tool", "name": "g", "disable_parallel_tool_use": true}})");
   EXPECT_EQ(body.messages.input.tools, Json::parse(R"([
@@ -187,7 +188,7 @@ TEST(AnthropicBody, ToolsAreTheChats) {
   ASSERT_EQ(body.tools.declared.size(), 1U);
   EXPECT_EQ(body.tools.declared[0].name, "g");
   EXPECT_EQ(error_of([] {
-              read(R"({"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}],
+              read_messages(R"({"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}],
                        "tools": [{"name": "a b", "input_schema": {}}]})");
             }).param(),
             "tools[0].name");

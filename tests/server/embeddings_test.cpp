@@ -9,34 +9,36 @@ namespace {
 
 using namespace test;
 
-ServedModel model(std::optional<Pooling> pooling = Pooling::mean) { return {512, 4, pooling}; }
+ServedModel embedding_model(std::optional<Pooling> pooling = Pooling::mean) { return {512, 4, pooling}; }
 
-GenerationBody read(const std::string& body, const ServedModel& served = model()) {
+GenerationBody read_embeddings(const std::string& body, const ServedModel& served = embedding_model()) {
   return read_embeddings_body(Json::parse(body), served);
 }
 
 TEST(EmbeddingsBody, InputsOfEveryKind) {
-  EXPECT_EQ(std::get<std::string>(read(R"({"input": "a"})").prompts.at(0)), "a");
-  EXPECT_EQ(read(R"({"input": ["a", "b"]})").prompts.size(), 2U);
-  EXPECT_EQ(std::get<std::vector<TokenId>>(read(R"({"input": [1, 2]})").prompts.at(0)),
+  EXPECT_EQ(std::get<std::string>(read_embeddings(R"({"input": "a"})").prompts.at(0)), "a");
+  EXPECT_EQ(read_embeddings(R"({"input": ["a", "b"]})").prompts.size(), 2U);
+  EXPECT_EQ(std::get<std::vector<TokenId>>(read_embeddings(R"({"input": [1, 2]})").prompts.at(0)),
             (std::vector<TokenId>{1, 2}));
-  EXPECT_EQ(read(R"({"input": [[1, 2], [3]]})").prompts.size(), 2U);
-  EXPECT_EQ(read(R"({"input": "a"})").settings.embedding, Pooling::mean);
-  EXPECT_EQ(read(R"({"input": "a", "pooling": "last"})").settings.embedding, Pooling::last);
-  EXPECT_EQ(read(R"({"input": "a"})", model(Pooling::last)).settings.embedding, Pooling::last);
+  EXPECT_EQ(read_embeddings(R"({"input": [[1, 2], [3]]})").prompts.size(), 2U);
+  EXPECT_EQ(read_embeddings(R"({"input": "a"})").settings.embedding, Pooling::mean);
+  EXPECT_EQ(read_embeddings(R"({"input": "a", "pooling": "last"})").settings.embedding, Pooling::last);
+  EXPECT_EQ(read_embeddings(R"({"input": "a"})", embedding_model(Pooling::last)).settings.embedding,
+            Pooling::last);
 }
 
 TEST(EmbeddingsBody, ErrorsNameTheField) {
-  EXPECT_EQ(error_of([] { read(R"({})"); }).param(), "input");
-  EXPECT_EQ(error_of([] { read(R"({"input": []})"); }).param(), "input");
-  EXPECT_EQ(error_of([] { read(R"({"input": "a", "dimensions": 5})"); }).param(), "dimensions");
-  EXPECT_EQ(error_of([] { read(R"({"input": "a", "encoding_format": "int8"})"); }).param(),
+  EXPECT_EQ(error_of([] { read_embeddings(R"({})"); }).param(), "input");
+  EXPECT_EQ(error_of([] { read_embeddings(R"({"input": []})"); }).param(), "input");
+  EXPECT_EQ(error_of([] { read_embeddings(R"({"input": "a", "dimensions": 5})"); }).param(), "dimensions");
+  EXPECT_EQ(error_of([] { read_embeddings(R"({"input": "a", "encoding_format": "int8"})"); }).param(),
             "encoding_format");
-  EXPECT_EQ(error_of([] { read(R"({"input": "a"})", model(std::nullopt)); }).param(), "pooling");
+  EXPECT_EQ(error_of([] { read_embeddings(R"({"input": "a"})", embedding_model(std::nullopt)); }).param(),
+            "pooling");
 }
 
 Json answer_to(const std::string& body) {
-  const GenerationBody request = read(body);
+  const GenerationBody request = read_embeddings(body);
   std::vector<PromptChoices> prompts(2);
   prompts[1].first_choice = 1;
   const auto answer = request.make_answer(head(false), prompts);

@@ -18,14 +18,16 @@ ServedModel model() {
   return model;
 }
 
-GenerationBody chat(const std::string& body) { return read_ollama_chat_body(Json::parse(body), model()); }
+GenerationBody ollama_chat(const std::string& body) {
+  return read_ollama_chat_body(Json::parse(body), model());
+}
 GenerationBody generate(const std::string& body) {
   return read_ollama_generate_body(Json::parse(body), model());
 }
 
 TEST(OllamaChatBody, EveryOptionReachesTheRequest) {
   const GenerationBody body =
-      chat(R"({"model": "m:latest", "messages": [{"role": "user", "content": "Hi", "images": []},
+      ollama_chat(R"({"model": "m:latest", "messages": [{"role": "user", "content": "Hi", "images": []},
       {"role": "assistant", "thinking": "hm", "tool_calls": [{"function": {"name": "f", "arguments": {"x": 1}}}]},
       {"role": "tool", "content": "7", "tool_name": "f"}], "think": false, "keep_alive": "5m",
       "options": {"num_predict": 9, "temperature": 0.5, "top_k": 3, "top_p": 0.9, "min_p": 0.1, "seed": 7, "stop": ["x"],
@@ -42,7 +44,7 @@ TEST(OllamaChatBody, EveryOptionReachesTheRequest) {
   EXPECT_FLOAT_EQ(*body.settings.sampling.repetition_penalty, 1.1F);
   EXPECT_FLOAT_EQ(*body.settings.sampling.min_p, 0.1F);
   EXPECT_EQ(body.settings.sampling.seed, 7U);
-  EXPECT_FALSE(chat(R"({"stream": false, "messages": [{"role": "user", "content": "Hi"}]})").stream);
+  EXPECT_FALSE(ollama_chat(R"({"stream": false, "messages": [{"role": "user", "content": "Hi"}]})").stream);
 }
 
 TEST(OllamaGenerateBody, APromptIsAUsersMessageOrRaw) {
@@ -59,7 +61,7 @@ TEST(OllamaGenerateBody, APromptIsAUsersMessageOrRaw) {
 }
 
 TEST(OllamaBody, WithoutAPromptTheModelIsOnlyLoaded) {
-  const GenerationBody body = chat(R"({"model": "m", "messages": []})");
+  const GenerationBody body = ollama_chat(R"({"model": "m", "messages": []})");
   ASSERT_TRUE(body.at_once);
   EXPECT_EQ(body.at_once(head(true)), Json::parse(R"({"model": "m", "created_at": "1970-01-02T00:00:00Z",
       "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "load"})"));

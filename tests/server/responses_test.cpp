@@ -10,10 +10,11 @@ namespace {
 using testing::ElementsAre;
 using namespace test;
 
-GenerationBody read(const std::string& body) { return read_responses_body(Json::parse(body), {}); }
+GenerationBody read_response(const std::string& body) { return read_responses_body(Json::parse(body), {}); }
 
 TEST(ResponsesBody, ATextIsAUsersMessage) {
-  const GenerationBody body = read(R"({"input": "Hi", "instructions": "Be brief.", "max_output_tokens": 9,
+  const GenerationBody body =
+      read_response(R"({"input": "Hi", "instructions": "Be brief.", "max_output_tokens": 9,
       "temperature": 0.5, "top_p": 0.9, "stream": true, "store": true, "reasoning": {"effort": "none"}})");
   EXPECT_EQ(
       body.messages.input.messages,
@@ -24,7 +25,7 @@ TEST(ResponsesBody, ATextIsAUsersMessage) {
 }
 
 TEST(ResponsesBody, ItemsOfOneTurnAreOneMessage) {
-  const GenerationBody body = read(R"({"input": [
+  const GenerationBody body = read_response(R"({"input": [
       {"role": "developer", "content": "Be brief."},
       {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]},
       {"type": "reasoning", "id": "rs", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]},
@@ -64,7 +65,7 @@ TEST(ResponsesBody, ErrorsNameItsOwnFields) {
       {R"({"input": [{"role": "user", "content": [{"type": "input_image"}]}]})", "input[0].content[0].type"},
   };
   for (const auto& one : cases) {
-    EXPECT_EQ(error_of([&] { read(one.body); }).param(), one.param) << one.body;
+    EXPECT_EQ(error_of([&] { read_response(one.body); }).param(), one.param) << one.body;
   }
 }
 

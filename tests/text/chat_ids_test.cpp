@@ -31,18 +31,18 @@ std::map<std::string, Json> cases_by_name() {
   return cases;
 }
 
-RenderedPrompt render(const Json& row, const std::string& name) {
+RenderedPrompt render_row(const Json& row, const std::string& name) {
   return ChatTemplate::parse(template_source(name + ".jinja"), name).render(input_of(row));
 }
 
 std::vector<TokenId> ids_of(const Json& row, const std::string& name) {
-  const RenderedPrompt prompt = render(row, name);
+  const RenderedPrompt prompt = render_row(row, name);
   return tokenizer(name).encode(prompt.text, prompt.trusted);
 }
 
 /// Does a message hold the text of a special token? Then the official ids recognise it, and ours do not.
 bool holds_special_token(const Json& row, const std::string& name) {
-  const RenderedPrompt prompt = render(row, name);
+  const RenderedPrompt prompt = render_row(row, name);
   size_t outside = 0;
   for (const TokenId id : tokenizer(name).encode(prompt.text, SpecialTokens::all))
     outside += tokenizer(name).is_special(id) ? 1 : 0;
@@ -60,7 +60,7 @@ TEST(ChatIds, RenderedConversationsHaveTheOfficialIds) {
     const Json& conversation = cases.at(row.at("name").get<std::string>());
     const std::string name = row.at("tokenizer").get<std::string>();
     const auto expected = row.at("ids").get<std::vector<TokenId>>();
-    EXPECT_EQ(tokenizer(name).encode(render(conversation, name).text, SpecialTokens::all), expected)
+    EXPECT_EQ(tokenizer(name).encode(render_row(conversation, name).text, SpecialTokens::all), expected)
         << row.at("name");
     if (holds_special_token(conversation, name)) {
       ++with_tokens_in_contents;

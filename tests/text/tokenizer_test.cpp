@@ -52,13 +52,13 @@ nlohmann::json byte_tokenizer() {
           {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", nlohmann::json::array()}}}};
 }
 
-std::shared_ptr<const Tokenizer> load(const nlohmann::json& json) {
+std::shared_ptr<const Tokenizer> tokenizer_of(const nlohmann::json& json) {
   return Tokenizer::from_json_text(json.dump(), "tokenizer.json");
 }
 
 std::string load_error(const nlohmann::json& json) {
   try {
-    load(json);
+    tokenizer_of(json);
   } catch (const Error& error) {
     return error.what();
   }
@@ -72,7 +72,7 @@ Ids bytes_of(const std::string& text) {
 }
 
 TEST(Tokenizer, SpecialTokenTextInUserContentStaysText) {
-  const auto tokenizer = load(byte_tokenizer());
+  const auto tokenizer = tokenizer_of(byte_tokenizer());
   const std::string text = "<|end|>a<|end|><|end|>";
   const std::vector<ByteSpan> trusted{{0, 7}, {15, 22}};
   Ids expected{256};
@@ -86,7 +86,7 @@ TEST(Tokenizer, SpecialTokenTextInUserContentStaysText) {
 }
 
 TEST(Tokenizer, AddedTokensThatAreNotSpecialCountInUserContent) {
-  const auto tokenizer = load(byte_tokenizer());
+  const auto tokenizer = tokenizer_of(byte_tokenizer());
   const std::string text = "<think><|end|></think><|end|>";
   Ids expected{257};
   for (const TokenId id : bytes_of("<|end|></think>")) expected.push_back(id);
@@ -97,7 +97,7 @@ TEST(Tokenizer, AddedTokensThatAreNotSpecialCountInUserContent) {
 }
 
 TEST(Tokenizer, ATokenHalfFromTheUserIsText) {
-  const auto tokenizer = load(byte_tokenizer());
+  const auto tokenizer = tokenizer_of(byte_tokenizer());
   const std::string text = "<|end|>";
   for (size_t cut = 1; cut < text.size(); ++cut) {
     EXPECT_EQ(tokenizer->encode(text, std::vector<ByteSpan>{{0, cut}}), bytes_of(text)) << cut;
@@ -130,13 +130,13 @@ TEST(Tokenizer, ProvenanceFollowsTheTextThroughNormalization) {
   json["normalizer"] = {{"type", "Sequence"},
                         {"normalizers", {{{"type", "Prepend"}, {"prepend", "__"}}, {{"type", "Lowercase"}}}}};
   // "__" is put before the token's own text too, so it is found at the start of a text only.
-  const auto tokenizer = load(json);
+  const auto tokenizer = tokenizer_of(json);
   EXPECT_EQ(tokenizer->encode("<END>x", std::vector<ByteSpan>{{0, 5}}), (Ids{258, 'x'}));
   EXPECT_EQ(tokenizer->encode("<END>x", std::vector<ByteSpan>{{0, 4}}), bytes_of("__<end>x"));
 }
 
 TEST(Tokenizer, EachIllFormedPartIsOneReplacementCharacter) {
-  const auto tokenizer = load(byte_tokenizer());
+  const auto tokenizer = tokenizer_of(byte_tokenizer());
   const std::string mark = "\xEF\xBF\xBD";
   EXPECT_EQ(tokenizer->encode("a\xFF"
                               "b",
@@ -156,7 +156,7 @@ TEST(Tokenizer, EachIllFormedPartIsOneReplacementCharacter) {
 }
 
 TEST(Tokenizer, IdsBeyondTheVocabularyDecodeToNothing) {
-  const auto tokenizer = load(byte_tokenizer());
+  const auto tokenizer = tokenizer_of(byte_tokenizer());
   EXPECT_EQ(tokenizer->size(), 258);
   EXPECT_EQ(tokenizer->decode(Ids{'a', 258, -1, 2147483647, 'b'}, false), "ab");
   EXPECT_FALSE(tokenizer->has(258));
@@ -199,7 +199,7 @@ TEST(Tokenizer, ProcessorsThatAddAroundEachOtherAreRefused) {
   const nlohmann::json bert = {{"type", "BertProcessing"}, {"sep", {"a", 97}}, {"cls", {"b", 98}}};
   const nlohmann::json bytes = {{"type", "ByteLevel"}};
   json["post_processor"] = {{"type", "Sequence"}, {"processors", {bytes, bert}}};
-  EXPECT_EQ(load(json)->add_special({1}), (Ids{98, 1, 97}));
+  EXPECT_EQ(tokenizer_of(json)->add_special({1}), (Ids{98, 1, 97}));
   json["post_processor"]["processors"].push_back(bert);
   EXPECT_NE(load_error(json).find("more than one processor"), std::string::npos) << load_error(json);
 }
@@ -207,10 +207,10 @@ TEST(Tokenizer, ProcessorsThatAddAroundEachOtherAreRefused) {
 TEST(Tokenizer, AnUnknownTokenThatIsNoTokenMattersWhereItIsNeeded) {
   nlohmann::json json = byte_tokenizer();
   json["model"]["unk_token"] = "<unk>";
-  EXPECT_EQ(load(json)->encode("ab", SpecialTokens::all), bytes_of("ab"));
+  EXPECT_EQ(tokenizer_of(json)->encode("ab", SpecialTokens::all), bytes_of("ab"));
   json["pre_tokenizer"] = nullptr;
   json["model"]["vocab"] = {{"a", 0}, {"b", 1}};
-  const auto letters = load(json);
+  const auto letters = tokenizer_of(json);
   EXPECT_EQ(letters->encode("ab", SpecialTokens::all), (Ids{0, 1}));
   try {
     letters->encode("abc", SpecialTokens::all);
@@ -225,7 +225,7 @@ TEST(Tokenizer, AWholePieceThatIsASpecialTokenOfTheVocabularyStaysTextUnlessTrus
   json["pre_tokenizer"]["use_regex"] = false;
   json["model"]["vocab"]["<|end|>"] = 256;
   json["model"]["ignore_merges"] = true;
-  const auto tokenizer = load(json);
+  const auto tokenizer = tokenizer_of(json);
   EXPECT_EQ(tokenizer->encode("<|end|>", SpecialTokens::all), (Ids{256}));
   EXPECT_EQ(tokenizer->encode("<|end|>", SpecialTokens::none), bytes_of("<|end|>"));
   EXPECT_EQ(tokenizer->encode("<|end|>", SpecialTokens::non_special), bytes_of("<|end|>"));
@@ -270,7 +270,7 @@ TEST(Tokenizer, TimeIsProportionalToLength) {
   whole["model"]["vocab"]["aa"] = 300;
   whole["model"]["vocab"]["aaaa"] = 301;
   whole["model"]["merges"] = {"a a", "aa aa"};
-  const auto one_piece = load(whole);
+  const auto one_piece = tokenizer_of(whole);
   std::string random;
   uint32_t state = 1;
   for (size_t i = 0; i < kLongText; ++i)
@@ -314,7 +314,7 @@ TEST(Tokenizer, SpacesThatEndNoLineAreNotTriedOneByOne) {
        {{{"type", "Split"}, {"pattern", {{"Regex", R"(\s+$)"}}}, {"behavior", "Isolated"}},
         {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}}}}};
   const std::string text = std::string(1 << 20, ' ') + "x";
-  EXPECT_EQ(load(json)->encode(text, SpecialTokens::all), bytes_of(text));
+  EXPECT_EQ(tokenizer_of(json)->encode(text, SpecialTokens::all), bytes_of(text));
 }
 
 TEST(Tokenizer, OneTokenizerServesManyThreads) {
@@ -360,7 +360,7 @@ TEST(TokenizerConfig, FillsInWhatTokenizerJsonLacks) {
 }
 
 TEST(Detokenizer, HoldsBackWhatFurtherTokensCanChange) {
-  const auto tokenizer = load(byte_tokenizer());
+  const auto tokenizer = tokenizer_of(byte_tokenizer());
   Detokenizer stream(tokenizer, true);
   EXPECT_EQ(stream.push(0xE4), "");
   EXPECT_EQ(stream.push(0xB8), "");

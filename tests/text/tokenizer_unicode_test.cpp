@@ -32,7 +32,7 @@ std::string normalized(NormalizationForm form, const std::string& text) {
   }
 }
 
-std::vector<std::string> matches(const std::string& pattern, const std::string& text) {
+std::vector<std::string> matches_of(const std::string& pattern, const std::string& text) {
   std::vector<ByteSpan> spans;
   Regex::compile(pattern, "test")->find_all(text, spans);
   std::vector<std::string> out;
@@ -126,15 +126,16 @@ TEST(TokenizerUnicode, HandWrittenScannersCutAsTheRegularExpressions) {
 
 TEST(TokenizerRegex, FollowsOnigurumasRules) {
   using Strings = std::vector<std::string>;
-  EXPECT_EQ(matches(R"(\p{N}{1,3}+)", "12345"), (Strings{"12345"})) << "a repeat of a repeat, not possessive";
-  EXPECT_EQ(matches(R"(a$|^b)", "a\nb"), (Strings{"a", "b"})) << "anchors of lines";
-  EXPECT_EQ(matches(R"(\h+)", "xyz beef"), (Strings{"beef"})) << "\\h is a hexadecimal digit";
-  EXPECT_EQ(matches(R"([a-z&&[^aeiou]]+)", "hello"), (Strings{"h", "ll"}));
-  EXPECT_EQ(matches(R"((?i:'s))", "'\xC5\xBF 'S"), (Strings{"'\xC5\xBF", "'S"})) << "U+017F folds to s";
-  EXPECT_EQ(matches(R"((\p{L})\1)", "aab\xC3\xA9\xC3\xA9"), (Strings{"aa", "\xC3\xA9\xC3\xA9"}));
-  EXPECT_EQ(matches(R"(x*)", "axb"), (Strings{"", "x", ""}));
-  EXPECT_EQ(matches(R"((?m).)", "\n"), (Strings{"\n"}));
-  EXPECT_EQ(matches(R"(\p{Han}+)", "a\xE4\xB8\xAD\xE6\x96\x87"), (Strings{"\xE4\xB8\xAD\xE6\x96\x87"}));
+  EXPECT_EQ(matches_of(R"(\p{N}{1,3}+)", "12345"), (Strings{"12345"}))
+      << "a repeat of a repeat, not possessive";
+  EXPECT_EQ(matches_of(R"(a$|^b)", "a\nb"), (Strings{"a", "b"})) << "anchors of lines";
+  EXPECT_EQ(matches_of(R"(\h+)", "xyz beef"), (Strings{"beef"})) << "\\h is a hexadecimal digit";
+  EXPECT_EQ(matches_of(R"([a-z&&[^aeiou]]+)", "hello"), (Strings{"h", "ll"}));
+  EXPECT_EQ(matches_of(R"((?i:'s))", "'\xC5\xBF 'S"), (Strings{"'\xC5\xBF", "'S"})) << "U+017F folds to s";
+  EXPECT_EQ(matches_of(R"((\p{L})\1)", "aab\xC3\xA9\xC3\xA9"), (Strings{"aa", "\xC3\xA9\xC3\xA9"}));
+  EXPECT_EQ(matches_of(R"(x*)", "axb"), (Strings{"", "x", ""}));
+  EXPECT_EQ(matches_of(R"((?m).)", "\n"), (Strings{"\n"}));
+  EXPECT_EQ(matches_of(R"(\p{Han}+)", "a\xE4\xB8\xAD\xE6\x96\x87"), (Strings{"\xE4\xB8\xAD\xE6\x96\x87"}));
 }
 
 TEST(TokenizerRegex, ABrokenOrUnknownPatternIsAnErrorThatShowsIt) {

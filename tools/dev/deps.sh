@@ -26,7 +26,7 @@ fetch_packages=(python3 python3-pip ca-certificates)
 # Vulkan's device in software and its validation layers: the tests of the GPU backend run on any machine.
 test_packages=(libgtest-dev libgmock-dev python3-numpy python3-jsonschema openssl chromium mesa-vulkan-drivers
   vulkan-validationlayers)
-asan_packages=(clang-14 libclang-rt-14-dev)
+asan_packages=(clang-14 libclang-rt-14-dev lld-14)
 bench_packages=(libbenchmark-dev python3-venv)
 # Apart from the tests' others: where systemd runs, Debian's package starts a server.
 metrics_packages=(prometheus)

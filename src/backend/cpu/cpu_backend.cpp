@@ -9,6 +9,7 @@
 
 #include "backend/cpu/cpu_attention.h"
 #include "backend/cpu/cpu_tensors.h"
+#include "core/mapped_file.h"
 #include "kernels/elementwise.h"
 #include "kernels/isa.h"
 #include "kernels/linear.h"
@@ -43,8 +44,11 @@ void one_output(const LinearArgs& a) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(ThreadPool& pool, bool packed_bf16)
-      : pool_(pool), layout_(packed_bf16 ? CpuLayout::packed_panels : CpuLayout::panels) {
+  CpuBackend(ThreadPool& pool, const CpuOptions& options)
+      : pool_(pool),
+        layout_(options.packed_bf16  ? CpuLayout::packed_panels
+                : options.pack_later ? CpuLayout::panels_later
+                                     : CpuLayout::panels) {
     for (int i = 0; i < pool.size(); ++i)
       linear_scratch_.emplace_back(kLinearScratch * sizeof(float), "scratch memory");
   }
@@ -63,7 +67,13 @@ class CpuBackend final : public Backend {
   }
 
   std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override {
-    return std::make_unique<CpuWeight>(tensor, dtype, layout_, pool_, weights_);
+    auto weight = std::make_unique<CpuWeight>(tensor, dtype, layout_, pool_, weights_);
+    if (weight->packs_later()) {
+      unpacked_.push_back(weight.get());
+      in_file_.reserve(unpacked_.size());
+      bytes_unpacked_ += tensor.bytes.size();
+    }
+    return weight;
   }
 
   std::unique_ptr<Weight> load_table(const TensorView& tensor, DType dtype) override {
@@ -77,7 +87,10 @@ class CpuBackend final : public Backend {
     return cache;
   }
 
-  void begin(const Batch& batch) override { batch_ = &batch; }
+  void begin(const Batch& batch) override {
+    if (batch_ != nullptr && !unpacked_.empty()) pack_some();
+    batch_ = &batch;
+  }
 
   void embed(const Weight& table, Matrix& out) override {
     for_rows(out,
@@ -139,15 +152,33 @@ class CpuBackend final : public Backend {
   }
 
   QuantizedRows quantize(const Matrix& x);
+  void pack_some();
 
   ThreadPool& pool_;
   const CpuLayout layout_;
   CpuArena weights_;
+  std::vector<CpuWeight*> unpacked_;                 // packed from the last one on
+  std::vector<std::span<const std::byte>> in_file_;  // where those lay that are packed
+  uint64_t bytes_unpacked_ = 0;                      // when all were loaded
   const Batch* batch_ = nullptr;
   CpuMemory quantized_;  // one matrix at a time; resident only as far as quantized weights are used
   std::vector<CpuMemory> linear_scratch_;  // [threads]
   CpuAttention attention_;
 };
+
+void CpuBackend::pack_some() {
+  constexpr uint64_t kBatches = 16;
+  uint64_t bytes = 0;
+  while (!unpacked_.empty() && bytes < bytes_unpacked_ / kBatches) {
+    in_file_.push_back(unpacked_.back()->pack_now(pool_));
+    unpacked_.pop_back();
+    bytes += in_file_.back().size();
+  }
+  if (!unpacked_.empty()) return;
+  for (const std::span<const std::byte> bytes_read : in_file_)
+    release(bytes_read);  // reading brings neighbours back
+  in_file_.clear();
+}
 
 QuantizedRows CpuBackend::quantize(const Matrix& x) {
   const QuantizedRows rows = QuantizedRows::in(quantized_.data(), x.rows, x.cols);
@@ -178,6 +209,8 @@ void CpuBackend::linear(const Matrix& x, std::span<const Linear> linears, std::s
       args.cols = weight.cols;
       args.dtype = weight.dtype;
       args.w = cpu(weight).data();
+      args.in_rows = cpu(weight).packs_later();
+      args.outs = weight.rows;
       args.packed = cpu(weight).packed();
       args.outliers = cpu(weight).outliers();
       args.bias = linears[i].bias == nullptr ? nullptr : cpu(*linears[i].bias).floats();
@@ -252,9 +285,9 @@ void CpuBackend::attention(const KvCache& cache, int layer, const Matrix& q, int
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend(ThreadPool& pool, bool packed_bf16) {
+std::unique_ptr<Backend> make_cpu_backend(ThreadPool& pool, const CpuOptions& options) {
   set_isa_from_environment();
-  return std::make_unique<CpuBackend>(pool, packed_bf16);
+  return std::make_unique<CpuBackend>(pool, options);
 }
 
 }  // namespace qwench

@@ -6,6 +6,7 @@
 #include <array>
 #include <vector>
 
+#include "core/mapped_file.h"
 #include "kernels/kv_cells.h"
 #include "kernels/panels.h"
 #include "kernels/plain_panels.h"
@@ -70,9 +71,15 @@ CpuWeight::CpuWeight(const TensorView& tensor, DType kept_as, CpuLayout wanted, 
                             tensor.name, tensor.bytes.size(), rows, cols, t.name));
   }
   dtype = rows == 1 ? DType::f32 : kept_as;
-  if (dtype == tensor.dtype && rows > 1 && layout_ == CpuLayout::rows) {
+  if (layout_ == CpuLayout::panels_later && (dtype != tensor.dtype || is_quantized(dtype)))
+    layout_ = CpuLayout::panels;
+  if (dtype == tensor.dtype && rows > 1 && (layout_ == CpuLayout::rows || packs_later())) {
     data_ = tensor.bytes.data();
     in_place = true;
+    if (packs_later()) {
+      prefetch(tensor.bytes);
+      take_panels(arena);
+    }
     return;
   }
   if (is_quantized(dtype) && dtype != tensor.dtype &&
@@ -128,10 +135,35 @@ void pack_rows(DType dtype, const std::byte* matrix, int64_t rows, int64_t cols,
 
 }  // namespace
 
-void CpuWeight::pack_into_panels(const TensorView& tensor, ThreadPool& pool, CpuArena& arena) {
-  checked_product(static_cast<uint64_t>(rows), static_cast<uint64_t>(cols), "the tensor " + tensor.name);
+void CpuWeight::take_panels(CpuArena& arena) {
   copy_ = arena.take(kept_bytes(dtype, static_cast<uint64_t>(rows), static_cast<uint64_t>(cols)),
                      "the weights, as " + std::string(name(dtype)));
+}
+
+std::span<const std::byte> CpuWeight::pack_now(ThreadPool& pool) {
+  const uint64_t row_bytes = bytes_of(dtype, static_cast<uint64_t>(cols));
+  const std::span<const std::byte> in_file(data_, static_cast<uint64_t>(rows) * row_bytes);
+  // Piece by piece: never two copies in memory.
+  constexpr uint64_t kPieceBytes = uint64_t{16} << 20;
+  const int64_t piece =
+      (static_cast<int64_t>(kPieceBytes / row_bytes) / kPlainPanelRows + 1) * kPlainPanelRows;
+  for (int64_t first = 0; first < rows; first += piece) {
+    const int64_t count = std::min(piece, rows - first);
+    pool.parallel_for(count, kPlainPanelRows, [&](int64_t begin, int64_t end, int) {
+      pack_plain_panels(dtype, in_file.data(), rows, cols, first + begin, first + end, copy_);
+    });
+    release(
+        in_file.subspan(static_cast<uint64_t>(first) * row_bytes, static_cast<uint64_t>(count) * row_bytes));
+  }
+  data_ = copy_;
+  layout_ = CpuLayout::panels;
+  in_place = false;
+  return in_file;
+}
+
+void CpuWeight::pack_into_panels(const TensorView& tensor, ThreadPool& pool, CpuArena& arena) {
+  checked_product(static_cast<uint64_t>(rows), static_cast<uint64_t>(cols), "the tensor " + tensor.name);
+  take_panels(arena);
   data_ = copy_;
   const int64_t panel_rows = rows_of_panel(dtype);
   if (dtype == tensor.dtype) {
@@ -216,7 +248,7 @@ void CpuWeight::convert(const TensorView& tensor, ThreadPool& pool, CpuArena& ar
 }
 
 void CpuWeight::read_row(int64_t row, float* out) const {
-  if (layout_ == CpuLayout::rows) {
+  if (layout_ == CpuLayout::rows || packs_later()) {
     unpack(dtype, data_ + row * static_cast<int64_t>(bytes_of(dtype, static_cast<uint64_t>(cols))), 0, cols,
            out);
   } else if (is_quantized(dtype)) {

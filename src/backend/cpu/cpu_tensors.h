@@ -25,6 +25,8 @@ enum class CpuLayout {
   panels,         ///< for products: kernels/plain_panels.h, or kernels/panels.h for quantized types
   packed_panels,  ///< bf16: kernels/packed_bf16.h, unless that saves nothing; others: panels
   rows,           ///< row after row, as in a file: tables of which rows are read, and vectors
+  panels_later,   ///< rows that stay in the file until pack_now: matrices that keep a plain type; others:
+                  ///< panels
 };
 
 /// Matrices are packed into panels; tables stay in the mapped bytes themselves where they keep their type.
@@ -37,6 +39,10 @@ class CpuWeight final : public Weight {
   CpuWeight(const TensorView& tensor, DType kept_as, CpuLayout wanted, ThreadPool& pool, CpuArena& arena);
 
   const std::byte* data() const { return data_; }
+  /// Of a weight that is packed later. Gives back the pages of the file, which it returns.
+  std::span<const std::byte> pack_now(ThreadPool& pool);
+  bool packs_later() const { return layout_ == CpuLayout::panels_later; }
+
   /// out[cols], exact.
   void read_row(int64_t row, float* out) const;
   bool packed() const { return layout_ == CpuLayout::packed_panels; }
@@ -46,6 +52,7 @@ class CpuWeight final : public Weight {
 
  private:
   void convert(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
+  void take_panels(CpuArena& arena);
   void pack_into_panels(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
   void pack_exactly(const TensorView& tensor, ThreadPool& pool, CpuArena& arena);
 

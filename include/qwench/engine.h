@@ -42,9 +42,9 @@ struct EngineOptions {
   /// Keep matrices of bf16 in three quarters of their bytes, exactly: answers are the same, decoding is
   /// faster and loading slower. On the CPU alone.
   bool packed_bf16 = false;
-  /// For one question at a time: plain weights (f32, f16, bf16) are read from the file at first and packed
-  /// for speed while the first dozen tokens are generated, so that the first token comes sooner. Answers are
-  /// the same. On the CPU alone; elsewhere, and with packed_bf16, nothing changes.
+  /// For one question at a time: plain weights (f32, f16, bf16) are read from the file for the first token,
+  /// which so comes sooner, and packed for speed after it. Answers are the same. On the CPU alone; elsewhere,
+  /// and with packed_bf16, nothing changes.
   bool quick_start = false;
   /// Cells of the KV cache: f16, f32, bf16, or q8_0 where head_dim is a multiple of 32. When absent: f16, or
   /// f32 where the weights are kept as f32 (by `dtype`, or as stored), so that all is computed in f32.

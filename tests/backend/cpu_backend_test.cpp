@@ -335,19 +335,19 @@ TEST(CpuBackend, WeightsThatArePackedLaterGiveTheSameBitsBeforeAndAfter) {
           backend.read_row(*y, r, rows.back());
         }
       }
+      backend.begin_logits(batch);
       return rows;
     };
     const auto expected = answers(*at_load, load_all(*at_load));
     const auto weights = load_all(*later);
     std::vector<int64_t> in_file;
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 3; ++i) {
       ASSERT_EQ(answers(*later, weights), expected) << "batch " << i;
       in_file.push_back(
           std::count_if(weights.begin(), weights.end(), [](const auto& w) { return w->in_place; }));
     }
-    EXPECT_EQ(in_file[0], 40);
-    EXPECT_EQ(in_file[1], 37);
-    EXPECT_EQ(in_file[19], 0);
+    EXPECT_EQ(in_file[0], 40) << "the first batch has its logits before anything is packed";
+    EXPECT_EQ(in_file[1], 0);
   }
 }
 

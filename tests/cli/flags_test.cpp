@@ -9,6 +9,7 @@
 #include "cli/model_flags.h"
 #include "cli/sampling_flags.h"
 #include "cli/text_source.h"
+#include "core/log.h"
 #include "qwench/error.h"
 
 namespace qwench::cli {
@@ -221,6 +222,7 @@ TEST(TextSource, AnEmptyTextIsRefusedWhereItSaysNothing) {
 }
 
 TEST(TextSource, BytesThatAreNotUtf8AreReplacedWithOneWarning) {
+  set_log_level(LogLevel::warning);
   testing::internal::CaptureStderr();
   EXPECT_EQ(parse_model({"/", "a\xFF\xFEz"}).text.read(false), "a\xEF\xBF\xBD\xEF\xBF\xBDz");
   const std::string warned = testing::internal::GetCapturedStderr();

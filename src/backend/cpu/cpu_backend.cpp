@@ -68,11 +68,7 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override {
     auto weight = std::make_unique<CpuWeight>(tensor, dtype, layout_, pool_, weights_);
-    if (weight->packs_later()) {
-      unpacked_.push_back(weight.get());
-      in_file_.reserve(unpacked_.size());
-      bytes_unpacked_ += tensor.bytes.size();
-    }
+    if (weight->packs_later()) unpacked_.push_back(weight.get());
     return weight;
   }
 
@@ -88,9 +84,10 @@ class CpuBackend final : public Backend {
   }
 
   void begin(const Batch& batch) override {
-    if (batch_ != nullptr && !unpacked_.empty()) pack_some();
+    if (batch_ != nullptr && !unpacked_.empty()) pack_all();
     batch_ = &batch;
   }
+  void begin_logits(const Batch& batch) override { batch_ = &batch; }
 
   void embed(const Weight& table, Matrix& out) override {
     for_rows(out,
@@ -152,32 +149,23 @@ class CpuBackend final : public Backend {
   }
 
   QuantizedRows quantize(const Matrix& x);
-  void pack_some();
+  void pack_all();
 
   ThreadPool& pool_;
   const CpuLayout layout_;
   CpuArena weights_;
-  std::vector<CpuWeight*> unpacked_;                 // packed from the last one on
-  std::vector<std::span<const std::byte>> in_file_;  // where those lay that are packed
-  uint64_t bytes_unpacked_ = 0;                      // when all were loaded
+  std::vector<CpuWeight*> unpacked_;  // until the second batch
   const Batch* batch_ = nullptr;
   CpuMemory quantized_;  // one matrix at a time; resident only as far as quantized weights are used
   std::vector<CpuMemory> linear_scratch_;  // [threads]
   CpuAttention attention_;
 };
 
-void CpuBackend::pack_some() {
-  constexpr uint64_t kBatches = 16;
-  uint64_t bytes = 0;
-  while (!unpacked_.empty() && bytes < bytes_unpacked_ / kBatches) {
-    in_file_.push_back(unpacked_.back()->pack_now(pool_));
-    unpacked_.pop_back();
-    bytes += in_file_.back().size();
-  }
-  if (!unpacked_.empty()) return;
-  for (const std::span<const std::byte> bytes_read : in_file_)
-    release(bytes_read);  // reading brings neighbours back
-  in_file_.clear();
+void CpuBackend::pack_all() {
+  std::vector<std::span<const std::byte>> in_file;
+  for (CpuWeight* weight : unpacked_) in_file.push_back(weight->pack_now(pool_));
+  for (const std::span<const std::byte> bytes : in_file) release(bytes);  // reading brings neighbours back
+  unpacked_.clear();
 }
 
 QuantizedRows CpuBackend::quantize(const Matrix& x) {

@@ -12,9 +12,9 @@ struct CpuOptions {
   /// bf16 in fewer bytes (kernels/packed_bf16.h).
   bool packed_bf16 = false;
   /// The first batch, whose answer someone waits for, reads matrices that keep a plain type from the mapped
-  /// file; before each later one a sixteenth of them is packed into panels, which are read faster, and their
-  /// pages of the file are dropped: tensors must be of a mapped file, and weights live as long as batches are
-  /// begun. Not with packed_bf16.
+  /// file; before the second one all are packed into panels, which are read faster, and their pages of the
+  /// file are dropped: tensors must be of a mapped file, and weights live as long as batches are begun. Not
+  /// with packed_bf16.
   bool pack_later = false;
 };
 

@@ -30,7 +30,7 @@ CpuMatrix::CpuMatrix(int row_capacity, int col_count) {
   const uint64_t bytes =
       checked_product(static_cast<uint64_t>(capacity), static_cast<uint64_t>(stride) * sizeof(float),
                       "a buffer of activations");
-  memory_ = CpuMemory(bytes, "activations");
+  memory_ = CpuMemory(bytes, "activations", Pages::small);
 }
 
 namespace {

@@ -23,7 +23,7 @@ INCLUDE = re.compile(rb'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 # The kernels are read for one instruction set, not once for each.
 ARGUMENTS = ["--quiet", "--extra-arg=-Wno-everything", "--extra-arg=-DHWY_COMPILE_ONLY_STATIC"]
 if platform.machine() == "x86_64":
-    ARGUMENTS.append("--extra-arg=-march=haswell")
+    ARGUMENTS += ["--extra-arg=-march=haswell", "--extra-arg=-maes"]
 
 
 @functools.lru_cache(maxsize=None)

@@ -13,6 +13,7 @@
 #include "golden_model.h"
 #include "model/decoder.h"
 #include "model/device_weights.h"
+#include "sanitized.h"
 #include "vulkan_test_device.h"
 
 namespace qwench {
@@ -211,7 +212,16 @@ TEST_P(VulkanDecoder, StreamedLayersGiveTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(AllDenseModels, VulkanDecoder, testing::ValuesIn(test::dense_golden_models()),
+// Under sanitizers a few: they see this program's own code, which is the same for all.
+std::vector<std::string> models_to_run() {
+  std::vector<std::string> models = test::dense_golden_models();
+  if (!test::kSanitized) return models;
+  std::vector<std::string> some;
+  for (size_t i = 0; i < models.size(); i += 4) some.push_back(models[i]);
+  return some;
+}
+
+INSTANTIATE_TEST_SUITE_P(AllDenseModels, VulkanDecoder, testing::ValuesIn(models_to_run()),
                          [](const auto& variant) {
                            std::string name = variant.param;
                            for (char& c : name) c = c == '-' ? '_' : c;

@@ -59,7 +59,20 @@ void set_isa(std::string_view name) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
+void check_cpu() {
+#if defined(__x86_64__)
+  if (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("aes") ||
+      !__builtin_cpu_supports("pclmul")) {
+    throw Error(
+        ErrorKind::unsupported,
+        "this CPU has no SSE4.2, AES and PCLMUL instructions, which the kernels need; in a virtual machine, "
+        "give it the host's CPU (qemu: -cpu host)");
+  }
+#endif
+}
+
 void set_isa_from_environment() {
+  check_cpu();
   if (const char* name = std::getenv("QWENCH_CPU"); name != nullptr && *name != '\0') set_isa(name);
 }
 

@@ -17,7 +17,11 @@ std::string current_isa();
 /// (invalid_argument) that lists the available ones.
 void set_isa(std::string_view name);
 
-/// set_isa(the environment's QWENCH_CPU) where that is set.
+/// Throws Error (unsupported) where the CPU lacks the least that the kernels are compiled for: SSE4.2, AES
+/// and PCLMUL on x86-64, NEON on 64-bit Arm.
+void check_cpu();
+
+/// check_cpu(), then set_isa(the environment's QWENCH_CPU) where that is set.
 void set_isa_from_environment();
 
 }  // namespace qwench

@@ -23,7 +23,7 @@ endfunction()
 # Highway includes each of their files once for every instruction set.
 function(qwench_unity target)
   if(QWENCH_UNITY AND NOT target STREQUAL "qwench_kernels")
-    set(batch 12)
+    set(batch ${QWENCH_UNITY_BATCH})
     if(ARGN)
       set(batch ${ARGN})
     endif()

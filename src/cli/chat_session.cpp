@@ -30,8 +30,6 @@ constexpr const char* kHelp =
     "A line that ends with \\ goes on in the next; lines between two \"\"\" are one message. Ctrl-C stops an "
     "answer.\n";
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-
 std::string trimmed(const std::string& text) {
   const size_t begin = text.find_first_not_of(" \t");
   return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
@@ -44,12 +42,12 @@ std::filesystem::path expanded(const std::string& file) {
 }
 
 void check_message(const Json& message) {
-  if (!message.is_object()) fail("a message of the file is not an object");
+  if (!message.is_object()) invalid("a message of the file is not an object");
   const std::string role = string_field(message, "role");
   string_field(message, "content");
   check_fields(message, {"role", "content"});
   if (role != "system" && role != "user" && role != "assistant") {
-    fail(fmt::format("a message of the file has the role {}, expected system, user or assistant", role));
+    invalid(fmt::format("a message of the file has the role {}, expected system, user or assistant", role));
   }
 }
 
@@ -99,7 +97,7 @@ ChatSession::Reply ChatSession::command(const std::string& line) {
     settings_.thinking = name == "/think";
     return {.text = *settings_.thinking ? "reasoning is asked for\n" : "answers come without reasoning\n"};
   }
-  fail(fmt::format("there is no command {}; /help lists them", name));
+  invalid(fmt::format("there is no command {}; /help lists them", name));
 }
 
 ChatSession::Reply ChatSession::set_system(const std::string& argument) {
@@ -114,7 +112,7 @@ ChatSession::Reply ChatSession::reset() {
 }
 
 ChatSession::Reply ChatSession::undo() {
-  if (messages_.empty()) fail("there is nothing to undo");
+  if (messages_.empty()) invalid("there is nothing to undo");
   while (!messages_.empty()) {
     const bool question = messages_.back()["role"] == "user";
     drop_last();
@@ -124,7 +122,7 @@ ChatSession::Reply ChatSession::undo() {
 }
 
 ChatSession::Reply ChatSession::retry() {
-  if (messages_.empty()) fail("there is no message to answer again");
+  if (messages_.empty()) invalid("there is no message to answer again");
   if (messages_.back()["role"] == "assistant") drop_last();
   return {.text = "", .answer = true};
 }
@@ -139,7 +137,7 @@ ChatSession::Reply ChatSession::history() const {
 }
 
 ChatSession::Reply ChatSession::save(const std::string& file) const {
-  if (file.empty()) fail("/save needs a file name");
+  if (file.empty()) invalid("/save needs a file name");
   const std::filesystem::path path = expanded(file);
   std::ofstream out(path, std::ios::binary);
   out << Json{{"messages", messages()}}.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
@@ -150,12 +148,12 @@ ChatSession::Reply ChatSession::save(const std::string& file) const {
 }
 
 ChatSession::Reply ChatSession::load(const std::string& file) {
-  if (file.empty()) fail("/load needs a file name");
+  if (file.empty()) invalid("/load needs a file name");
   const std::filesystem::path path = expanded(file);
   const Json content = parse_json(read_text_file(path), path.string());
   const Json* list = content.is_object() ? find(content, "messages") : &content;
   if (list == nullptr || !list->is_array())
-    fail(fmt::format("{}: expected {{\"messages\": [...]}}", path.string()));
+    invalid(fmt::format("{}: expected {{\"messages\": [...]}}", path.string()));
   std::string system;
   Json messages = Json::array();
   for (const Json& message : *list) {
@@ -178,12 +176,12 @@ ChatSession::Reply ChatSession::params(const std::string& argument) {
     const std::string name = argument.substr(0, separator);
     const std::string value = separator == std::string::npos ? "" : trimmed(argument.substr(separator + 1));
     if (value.empty())
-      fail(fmt::format("/params {}: a value is missing, e.g. /params temperature 0.6", name));
+      invalid(fmt::format("/params {}: a value is missing, e.g. /params temperature 0.6", name));
     const Json parsed = Json::accept(value) ? parse_json(value, name) : Json(value);
     Settings changed = settings_;
     if (!read_sampling_field(name, parsed, changed.sampling) &&
         !read_stop_field(name, parsed, changed.stop)) {
-      fail(fmt::format("there is no setting {}; /params lists them", name));
+      invalid(fmt::format("there is no setting {}; /params lists them", name));
     }
     changed.sampling.resolve();
     check(changed.stop);

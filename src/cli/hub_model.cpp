@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <csignal>
 #include <mutex>
 
@@ -17,10 +16,6 @@ namespace qwench::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Whether the model will fit: the memory plan's answer where the headers are known, else by the weights
 // alone.
@@ -62,8 +57,8 @@ class Display {
 
   void progress(const hub::PullProgress& progress) {
     const std::lock_guard guard(mutex_);
-    if (!live_ || now() - shown_at_ < 0.2) return;
-    shown_at_ = now();
+    if (!live_ || steady_seconds() - shown_at_ < 0.2) return;
+    shown_at_ = steady_seconds();
     shown_ = true;
     const std::string line = line_.text(progress.received, progress.bytes, shown_at_);
     std::fputs(fmt::format("\r{}\x1b[K", line).c_str(), stderr);

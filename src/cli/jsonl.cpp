@@ -13,26 +13,27 @@
 namespace qwench::cli {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-
 const Json& required(const Json& object, std::string_view field) {
   const Json* value = find(object, field);
-  if (value == nullptr) fail(fmt::format("the field \"{}\" is missing", field));
+  if (value == nullptr) invalid(fmt::format("the field \"{}\" is missing", field));
   return *value;
 }
 
 [[noreturn]] void fail_type(std::string_view field, const Json& value, std::string_view expected) {
-  fail(fmt::format("{}: found {}, expected {}", field,
-                   value.is_primitive() ? to_line(value).substr(0, 40) : value.type_name(), expected));
+  invalid(fmt::format("{}: found {}, expected {}", field,
+                      value.is_primitive() ? to_line(value).substr(0, 40) : value.type_name(), expected));
 }
 
 }  // namespace
+
+void invalid(const std::string& sentence) { throw Error(ErrorKind::invalid_argument, sentence); }
 
 std::string to_line(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 Json parse_line(std::string_view line) {
   Json value = parse_json(line, "the line");
-  if (!value.is_object()) fail(fmt::format("the line is a JSON {}, expected an object", value.type_name()));
+  if (!value.is_object())
+    invalid(fmt::format("the line is a JSON {}, expected an object", value.type_name()));
   return value;
 }
 
@@ -54,8 +55,8 @@ void answer_lines(std::istream& in, const std::function<Json(const Json& request
 void check_fields(const Json& object, std::span<const std::string_view> known) {
   for (const auto& [name, value] : object.items()) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    fail(fmt::format("the field \"{}\" is not known here; known are {}", printable(name.substr(0, 60)),
-                     fmt::join(known, ", ")));
+    invalid(fmt::format("the field \"{}\" is not known here; known are {}", printable(name.substr(0, 60)),
+                        fmt::join(known, ", ")));
   }
 }
 

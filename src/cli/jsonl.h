@@ -13,6 +13,9 @@
 
 namespace qwench::cli {
 
+/// Throws Error (invalid_argument).
+[[noreturn]] void invalid(const std::string& sentence);
+
 /// One line of JSON text, without newline; ill-formed UTF-8 becomes U+FFFD.
 std::string to_line(const Json& value);
 

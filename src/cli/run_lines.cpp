@@ -22,8 +22,6 @@
 namespace qwench::cli {
 namespace {
 
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
-
 std::string known_fields() {
   std::vector<std::string> names = {"prompt", "ids", "logprobs", "skip_special"};
   names.insert(names.end(), kChatFields.begin(), kChatFields.end());
@@ -75,8 +73,8 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
     } else if (read_chat_field(name, value, chat)) {
       chat_fields = true;
     } else if (!read_sampling_field(name, value, sampling) && !read_stop_field(name, value, request.stop)) {
-      fail(fmt::format("the field \"{}\" is not known here; known are {}", printable(name.substr(0, 60)),
-                       known_fields()));
+      invalid(fmt::format("the field \"{}\" is not known here; known are {}", printable(name.substr(0, 60)),
+                          known_fields()));
     }
   }
   request.constraint = own ? own : options.constraint;
@@ -85,8 +83,9 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
   const bool prompt = find(line, "prompt") != nullptr;
   const bool messages = find(line, "messages") != nullptr;
   const bool ids = find(line, "ids") != nullptr;
-  if (prompt + messages + ids != 1) fail("a line needs exactly one of \"prompt\", \"messages\" and \"ids\"");
-  if (chat_fields && !messages) fail("fields of the chat template need \"messages\"");
+  if (prompt + messages + ids != 1)
+    invalid("a line needs exactly one of \"prompt\", \"messages\" and \"ids\"");
+  if (chat_fields && !messages) invalid("fields of the chat template need \"messages\"");
   if (prompt) {
     request.ids = engine.encode(string_field(line, "prompt"));
   } else if (messages) {

@@ -13,10 +13,6 @@
 namespace qwench::cli {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 bool is_control(char32_t code) { return code < 0x20 || (code >= 0x7F && code < 0xA0); }
 
 }  // namespace
@@ -89,10 +85,14 @@ void print(std::string_view text) {
   std::fflush(stdout);
 }
 
-ProgressLine::ProgressLine() : enabled_(takes_escapes(stderr)), start_(now()) {}
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+ProgressLine::ProgressLine() : enabled_(takes_escapes(stderr)), start_(steady_seconds()) {}
 
 void ProgressLine::update(std::string_view what, double share) {
-  if (!enabled_ || now() - start_ < 1.0) return;
+  if (!enabled_ || steady_seconds() - start_ < 1.0) return;
   const int percent = static_cast<int>(100 * share);
   if (percent == percent_) return;
   percent_ = percent;

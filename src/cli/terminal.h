@@ -34,6 +34,9 @@ bool agrees(std::string_view question);
 /// Writes to stdout and flushes it.
 void print(std::string_view text);
 
+/// Seconds on a clock that only goes forward.
+double steady_seconds();
+
 /// A line on stderr that is written over by the next and cleared at the end: "loading 42 %". Shown after the
 /// first second, on a terminal that takes escape sequences only.
 class ProgressLine {

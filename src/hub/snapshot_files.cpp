@@ -6,7 +6,7 @@ namespace qwench::hub {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxFiles = 100'000;
+constexpr size_t kMostEntries = 100'000;
 
 bool starts_with(const fs::path& path, const fs::path& folder) {
   return std::mismatch(folder.begin(), folder.end(), path.begin(), path.end()).first == folder.end();
@@ -28,7 +28,7 @@ std::vector<SnapshotFile> snapshot_files(const fs::path& root, const fs::path& s
   const fs::path real_root = fs::canonical(root, error);
   if (error || !is_inside(root, snapshot)) return files;
   fs::recursive_directory_iterator entries(snapshot, error);
-  for (; !error && entries != fs::recursive_directory_iterator() && files.size() < kMaxFiles;
+  for (; !error && entries != fs::recursive_directory_iterator() && files.size() < kMostEntries;
        entries.increment(error)) {
     std::error_code broken;
     const fs::path real = fs::canonical(entries->path(), broken);

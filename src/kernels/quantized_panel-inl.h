@@ -392,22 +392,45 @@ HWY_INLINE void WithPanelType(DType dtype, F&& f) {
   }
 }
 
-// Where things lie in the panels of a matrix.
+// Where things lie in the panels of a matrix, and what to fetch while a part is read: the part that is read
+// about kAheadOfQuants bytes later, and its scales. The two lie apart, so each is followed on its own: a
+// fetch that is merely a distance ahead misses the scales of the next panel, and the kernel waits for memory
+// at the start of each.
 template <class P>
 struct PanelGeometry {
-  int64_t quants;  // bytes of a panel's quants: where its scales begin
-  int64_t bytes;   // of a panel
+  // Bytes from what is read to what is fetched.
+  struct Ahead {
+    int64_t quants;
+    int64_t scales;
+  };
+
+  int64_t quants;      // bytes of a panel's quants: where its scales begin
+  int64_t bytes;       // of a panel
+  int64_t last_fetch;  // the part from which on the panel after is fetched: up to it `near`, then `far`
+  Ahead near;
+  Ahead far;
 
   explicit PanelGeometry(int64_t cols)
       : quants(cols / 32 * P::kPartBytes),
-        bytes((quants + cols / P::Rows::kSize * P::kScaleBytes + 63) / 64 * 64) {}
+        bytes((quants + cols / 32 / P::kParts * P::kScaleBytes + 63) / 64 * 64) {
+    const int64_t parts = cols / 32;
+    const int64_t panels = kAhead / parts;
+    const int64_t rest = kAhead % parts;
+    last_fetch = parts - rest;
+    near = {panels * bytes + rest * P::kPartBytes, panels * bytes + rest / P::kParts * P::kScaleBytes};
+    far = {near.quants + bytes - quants, near.scales + bytes - parts / P::kParts * P::kScaleBytes};
+  }
+
+  // For the block that begins with this part.
+  HWY_INLINE Ahead ahead(int64_t part) const { return part < last_fetch ? near : far; }
+
+ private:
+  static constexpr int64_t kAhead = kAheadOfQuants / P::kPartBytes / P::kParts * P::kParts;  // parts
 };
 
-// Fetches what lies behind a part that is being read: panels are read from the first byte to the last.
-template <class P>
-HWY_INLINE void FetchBehind(const uint8_t* part) {
-  constexpr int64_t kBytesWithScales = P::kPartBytes + P::kScaleBytes / P::kParts;
-  for (int64_t line = 0; line < kBytesWithScales; line += 64) fetch_ahead(part + kAheadOfReads + line);
+template <int64_t kBytes>
+HWY_INLINE void FetchLines(const uint8_t* p) {
+  for (int64_t line = 0; line < kBytes; line += 64) fetch_ahead(p + line);
 }
 
 }  // namespace HWY_NAMESPACE

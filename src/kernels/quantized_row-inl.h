@@ -89,9 +89,11 @@ HWY_INLINE void PanelTimesRows(const uint8_t* panel, const PanelGeometry<P>& g, 
     VGF acc[MR];
     Unroll<MR>([&](auto r) HWY_ATTR __attribute__((always_inline)) { acc[r] = hn::Zero(DGF()); });
     for (int64_t block = 0; block < cols / 32; block_scales += P::kScaleBytes) {
+      const auto ahead = g.ahead(block);
+      FetchLines<P::kScaleBytes>(block_scales + ahead.scales);
       P::Scales::Get(block_scales, scales, mins, kPanelRows);
       for (int i = 0; i < P::kParts; ++i, ++block, part += P::kPartBytes) {
-        FetchBehind<P>(part);
+        FetchLines<P::kPartBytes>(part + ahead.quants);
         VG exact[P::kScales][MR];
         PartTimesRows<P, MR>(part, values, block * 32, exact);
         Unroll<P::kScales * MR>([&](auto n) HWY_ATTR __attribute__((always_inline)) {

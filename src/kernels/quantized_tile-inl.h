@@ -48,11 +48,12 @@ HWY_NOINLINE void FillPanel(const uint8_t* const* panels, const PanelGeometry<P>
     const uint8_t* quants = panels[w] + first * P::kPartBytes;
     const uint8_t* scales = panels[w] + g.quants + first / P::kParts * P::kScaleBytes;
     for (int part = 0; part < parts; part += P::kParts, scales += P::kScaleBytes) {
+      FetchLines<P::kScaleBytes>(scales + g.ahead(first + part).scales);
       const int at = part * P::kScales * kPanelCols + col;
       P::Scales::Get(scales, panel.scales + at, panel.mins + at, kPanelCols);
     }
     for (int part = 0; part < parts; ++part, quants += P::kPartBytes) {
-      FetchBehind<P>(quants);
+      FetchLines<P::kPartBytes>(quants + g.ahead(first + part).quants);
       ForPieces([&](int row) HWY_ATTR __attribute__((always_inline)) {
         Pairs vectors[P::kBits];
         Unroll<P::kBits>([&](auto v) HWY_ATTR __attribute__((always_inline)) {

@@ -34,7 +34,7 @@ echo "clang-tidy"
 # reads the headers once for each group.
 options=(-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON -DQWENCH_TESTS=OFF -DQWENCH_BENCH=OFF)
 if [[ $# == 0 ]]; then
-  quietly cmake --preset release -B build/lint-all "${options[@]}" -DQWENCH_UNITY=ON
+  quietly cmake --preset release -B build/lint-all "${options[@]}" -DQWENCH_UNITY=ON -DQWENCH_UNITY_BATCH=48
   python tools/tidy.py build/lint-all || failed=1
 else
   quietly cmake --preset release -B build/lint "${options[@]}"

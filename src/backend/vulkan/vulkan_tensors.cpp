@@ -20,7 +20,7 @@ constexpr uint64_t kPieceBytes = uint64_t{8} << 20;
 constexpr uint64_t kSlotAlignment = 512;  // above what any device asks for
 constexpr std::string_view kLayers = "model.layers.";
 
-uint64_t checked_product(uint64_t a, uint64_t b, const std::string& purpose) {
+uint64_t device_bytes(uint64_t a, uint64_t b, const std::string& purpose) {
   uint64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product) || product > (uint64_t{1} << 40))
     throw Error(ErrorKind::out_of_memory, fmt::format("{} would take more than a terabyte", purpose));
@@ -43,9 +43,9 @@ void check_bytes(const TensorView& tensor) {
   const std::string purpose = "the tensor " + tensor.name;
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   const bool fits = rows >= 1 && cols >= 1 && rows <= kMost && cols <= kMost && cols % t.block_size == 0 &&
-                    checked_product(checked_product(static_cast<uint64_t>(rows),
-                                                    static_cast<uint64_t>(cols / t.block_size), purpose),
-                                    static_cast<uint64_t>(t.block_bytes), purpose) == tensor.bytes.size();
+                    device_bytes(device_bytes(static_cast<uint64_t>(rows),
+                                              static_cast<uint64_t>(cols / t.block_size), purpose),
+                                 static_cast<uint64_t>(t.block_bytes), purpose) == tensor.bytes.size();
   if (!fits) {
     throw Error(ErrorKind::malformed,
                 fmt::format("the tensor {} has {} bytes, which do not make {} rows of {} {} numbers",
@@ -64,8 +64,8 @@ VulkanMatrix::VulkanMatrix(VulkanDevice& device, int row_capacity, int col_count
   cols = col_count;
   capacity = row_capacity;
   stride = (static_cast<uint32_t>(cols) + 31) / 32 * 32;
-  const uint64_t bytes = checked_product(static_cast<uint64_t>(capacity), uint64_t{stride} * sizeof(float),
-                                         "a buffer of activations");
+  const uint64_t bytes = device_bytes(static_cast<uint64_t>(capacity), uint64_t{stride} * sizeof(float),
+                                      "a buffer of activations");
   if (bytes > device.info().max_binding) {
     throw Error(
         ErrorKind::out_of_memory,
@@ -107,10 +107,10 @@ VulkanKvCache::VulkanKvCache(VulkanDevice& device, DType cell, int layer_count, 
   kv_heads = kv_head_count;
   head_dim = head_size;
   const std::string purpose = "the key-value cache";
-  block_bytes_ = checked_product(bytes_of(cell, static_cast<uint64_t>(head_size)) * kBlockSize,
-                                 static_cast<uint64_t>(kv_heads), purpose);
-  const uint64_t bytes = checked_product(block_bytes_, static_cast<uint64_t>(blocks), purpose);
-  checked_product(bytes, 2 * static_cast<uint64_t>(layers), purpose);
+  block_bytes_ = device_bytes(bytes_of(cell, static_cast<uint64_t>(head_size)) * kBlockSize,
+                              static_cast<uint64_t>(kv_heads), purpose);
+  const uint64_t bytes = device_bytes(block_bytes_, static_cast<uint64_t>(blocks), purpose);
+  device_bytes(bytes, 2 * static_cast<uint64_t>(layers), purpose);
   if (bytes > device.info().max_binding) {
     throw Error(
         ErrorKind::out_of_memory,

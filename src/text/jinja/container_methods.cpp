@@ -23,7 +23,7 @@ Value index_method(Runtime& rt, const Value& self, Arguments& arguments) {
   fail(repr(rt, bound[0]).str() + " is not in " + type_name(self));
 }
 
-Value count_method(Runtime& rt, const Value& self, Arguments& arguments) {
+Value count_items(Runtime& rt, const Value& self, Arguments& arguments) {
   const Value wanted = bind_positional("count", arguments, 1, 1)[0];
   int64_t count = 0;
   for (const Value& item : self.as<Sequence>().items) count += equals(rt, item, wanted) ? 1 : 0;
@@ -100,7 +100,7 @@ Value dict_from_keys(Runtime& rt, const Value&, Arguments& arguments) {
 
 NativeFunction find_tuple_method(std::string_view name) {
   if (name == "index") return index_method;
-  return name == "count" ? count_method : nullptr;
+  return name == "count" ? count_items : nullptr;
 }
 
 NativeFunction find_list_method(std::string_view name) {

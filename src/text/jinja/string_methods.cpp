@@ -160,7 +160,7 @@ Value find_in_text(Runtime& rt, const Value& self, Arguments& arguments) {
   return Value::integer(static_cast<int64_t>(count_code_points(string.text.view().substr(0, begin + at))));
 }
 
-Value count_method(Runtime& rt, const Value& self, Arguments& arguments) {
+Value count_substring(Runtime& rt, const Value& self, Arguments& arguments) {
   const auto bound = bind_positional("count", arguments, 1, 3);
   const std::string_view needle = to_string_argument("count", bound[0]).text.view();
   const String& string = text_of_self(self);
@@ -328,7 +328,7 @@ NativeFunction find_string_method(std::string_view name) {
       {"rfind", find_in_text<true, false>},
       {"index", find_in_text<false, true>},
       {"rindex", find_in_text<true, true>},
-      {"count", count_method},
+      {"count", count_substring},
       {"startswith", affix_method<false>},
       {"endswith", affix_method<true>},
       {"removeprefix", remove_prefix_method},

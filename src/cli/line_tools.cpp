@@ -32,8 +32,8 @@ std::optional<LineTools> read_line_tools(const Engine& engine, const ChatTemplat
   tools.calls.syntax = *syntax;
   for (const Json& tool : chat.tools) tools.calls.tools.push_back(declaration(tool));
   if (const auto tokenizer = engine.tokenizer()) {
-    constexpr size_t kTail = 16;  // tokens: enough for a tag and the whitespace behind it
-    const size_t begin = prompt.size() - std::min(prompt.size(), kTail);
+    constexpr size_t kLastTokens = 16;  // tokens: enough for a tag and the whitespace behind it
+    const size_t begin = prompt.size() - std::min(prompt.size(), kLastTokens);
     tools.opens_reasoning = opens_reasoning(
         tokenizer->decode({prompt.begin() + static_cast<std::ptrdiff_t>(begin), prompt.end()}, false));
   }

@@ -211,11 +211,11 @@ GrammarBuilder::Expr SchemaCompiler::members_in_order(const std::vector<Property
 GrammarBuilder::Expr SchemaCompiler::members_counted(const std::vector<Property>& properties,
                                                      std::optional<Expr> others, int least,
                                                      std::optional<int> most, const std::string& path) {
-  constexpr size_t kMostCounted = 200;
+  constexpr size_t kMostMembers = 200;
   const size_t count = properties.size();
-  if (count > kMostCounted)
+  if (count > kMostMembers)
     fail(path, fmt::format("minProperties and maxProperties are not supported beside more than {} properties",
-                           kMostCounted));
+                           kMostMembers));
   const Expr comma = json_.comma();
   std::map<std::pair<size_t, int>, GrammarBuilder::RuleId> rules;
   const std::function<Expr(size_t, int)> from = [&](size_t at, int taken) -> Expr {

@@ -25,10 +25,10 @@ bool Retry::wait(const std::string& what, const Response& response) {
 }
 
 void sleep_for(double seconds, const std::stop_token& stop) {
-  using Clock = std::chrono::steady_clock;
   const auto end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  while (Clock::now() < end) {
+      std::chrono::steady_clock::now() +
+      std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
+  while (std::chrono::steady_clock::now() < end) {
     if (stop.stop_requested()) throw Stopped{};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }

@@ -122,10 +122,10 @@ void GenerationTask::complete(std::string events) {
   totals_ = collect_totals();
   for (const auto& [choice, delta] : held_) events += answer_->take(static_cast<int>(choice), delta);
   if (job_.head.stream) {
-    write(events + answer_->last_events(totals_));
+    write(events + answer_->last_events(*totals_));
     job_.exchange->finish();
   } else {
-    HttpResponse response = json_response(200, answer_->whole(totals_));
+    HttpResponse response = json_response(200, answer_->whole(*totals_));
     response.headers.insert(response.headers.end(), job_.headers.begin(), job_.headers.end());
     job_.exchange->respond(std::move(response));
   }
@@ -158,16 +158,22 @@ void GenerationTask::end(const char* unfinished_reason) {
   for (std::string& reason : finish_reasons_) {
     if (reason.empty() || reason == "cancelled") reason = unfinished_reason;
   }
-  metrics_.request_ended({finish_reasons_, totals_.usage, totals_.timings, seconds, job_.settings.n,
+  const AnswerTotals totals = totals_.value_or(AnswerTotals{});
+  metrics_.request_ended({finish_reasons_, totals.usage, totals.timings, seconds, job_.settings.n,
                           job_.settings.stop.max_tokens});
-  log_.info("generation", Json{{"request_id", job_.request_id},
-                               {"finish_reasons", finish_reasons_},
-                               {"prompt_tokens", totals_.usage.prompt_tokens},
-                               {"cached_tokens", totals_.usage.cached_tokens},
-                               {"completion_tokens", tokens_},
-                               {"queue_ms", totals_.timings.queue_seconds * 1e3},
-                               {"prefill_ms", totals_.timings.prefill_seconds * 1e3},
-                               {"duration_ms", seconds * 1e3}});
+  int prompt_tokens = 0;
+  for (const PromptChoices& prompt : job_.prompts) prompt_tokens += prompt.prompt_tokens;
+  Json event = {{"request_id", job_.request_id},
+                {"finish_reasons", finish_reasons_},
+                {"prompt_tokens", prompt_tokens},
+                {"completion_tokens", tokens_},
+                {"duration_ms", seconds * 1e3}};
+  if (totals_) {  // known of whole answers only
+    event["cached_tokens"] = totals.usage.cached_tokens;
+    event["queue_ms"] = totals.timings.queue_seconds * 1e3;
+    event["prefill_ms"] = totals.timings.prefill_seconds * 1e3;
+  }
+  log_.info("generation", event);
   job_.exchange.reset();
 }
 

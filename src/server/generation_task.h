@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,7 @@ class GenerationTask {
   std::vector<std::string> finish_reasons_;    // [choices]; empty while unfinished
   bool first_token_seen_ = false;
   int tokens_ = 0;
-  AnswerTotals totals_;
+  std::optional<AnswerTotals> totals_;  // once the answer is whole
   Clock::time_point last_write_;
   bool ended_ = false;
 };

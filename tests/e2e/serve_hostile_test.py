@@ -113,6 +113,8 @@ class Hostile(ServeTestCase):
             self.leave(reset)
             event = self.server.wait_for_event("generation", count=ended + 1)
             self.assertEqual(event["finish_reasons"], ["abort"])
+            self.assertGreater(event["prompt_tokens"], 0)
+            self.assertNotIn("cached_tokens", event)  # known of whole answers only
             self.server.wait_until_still()
         body = {**LONG, "stream": False}
         ended = len(self.server.events("generation"))

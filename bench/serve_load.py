@@ -190,7 +190,9 @@ def main():
     parser.add_argument("--tokens", type=int, default=60, help="the most tokens of an answer")
     parser.add_argument("--vanish", type=float, default=0.2, help="the share of streams whose client leaves")
     parser.add_argument("--health-ms", type=float, default=50, help="the most that 99 of 100 /health may take")
-    parser.add_argument("serve", nargs="*", help="options of qwench serve, behind --")
+    # A cache's memory becomes resident as its blocks are first used: one that is soon full, or growth could be a leak.
+    parser.add_argument("serve", nargs="*", default=["--kv-cache-memory", "600MB"],
+                        help="options of qwench serve, behind -- (default: --kv-cache-memory 600MB)")
     options = parser.parse_args()
     figures = Figures()
     with tempfile.TemporaryFile() as log:

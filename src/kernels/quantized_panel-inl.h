@@ -392,10 +392,10 @@ HWY_INLINE void WithPanelType(DType dtype, F&& f) {
   }
 }
 
-// Where things lie in the panels of a matrix, and what to fetch while a part is read: the part that is read
-// about kAheadOfQuants bytes later, and its scales. The two lie apart, so each is followed on its own: a
+// Where things lie in the panels of a matrix, and what to fetch while a block is read: the one that is read
+// about kAheadOfQuants bytes later. Its quants and its scales lie apart and are followed each on its own: a
 // fetch that is merely a distance ahead misses the scales of the next panel, and the kernel waits for memory
-// at the start of each.
+// at its start.
 template <class P>
 struct PanelGeometry {
   // Bytes from what is read to what is fetched.
@@ -404,9 +404,9 @@ struct PanelGeometry {
     int64_t scales;
   };
 
-  int64_t quants;      // bytes of a panel's quants: where its scales begin
-  int64_t bytes;       // of a panel
-  int64_t last_fetch;  // the part from which on the panel after is fetched: up to it `near`, then `far`
+  int64_t quants;  // bytes of a panel's quants: where its scales begin
+  int64_t bytes;   // of a panel
+  int64_t turn;    // before this part what is fetched is `near`; from it on, in one panel more: `far`
   Ahead near;
   Ahead far;
 
@@ -416,13 +416,13 @@ struct PanelGeometry {
     const int64_t parts = cols / 32;
     const int64_t panels = kAhead / parts;
     const int64_t rest = kAhead % parts;
-    last_fetch = parts - rest;
+    turn = parts - rest;
     near = {panels * bytes + rest * P::kPartBytes, panels * bytes + rest / P::kParts * P::kScaleBytes};
     far = {near.quants + bytes - quants, near.scales + bytes - parts / P::kParts * P::kScaleBytes};
   }
 
   // For the block that begins with this part.
-  HWY_INLINE Ahead ahead(int64_t part) const { return part < last_fetch ? near : far; }
+  HWY_INLINE Ahead ahead(int64_t part) const { return part < turn ? near : far; }
 
  private:
   static constexpr int64_t kAhead = kAheadOfQuants / P::kPartBytes / P::kParts * P::kParts;  // parts

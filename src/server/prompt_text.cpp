@@ -17,14 +17,27 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kWhitespace) - begin + 1);
 }
 
+/// No byte of text[begin, end) came from the template.
+bool from_messages(const RenderedPrompt& prompt, size_t begin, size_t end) {
+  return std::none_of(prompt.trusted.begin(), prompt.trusted.end(),
+                      [&](const ByteSpan& span) { return span.begin < end && begin < span.end; });
+}
+
 /// Cuts what the template puts behind the last message's content, so that its turn stays open.
 void cut_behind(RenderedPrompt& prompt, const Json& last_message) {
+  if (const auto calls = last_message.find("tool_calls"); calls != last_message.end() && !calls->empty())
+    throw ApiError(400,
+                   "continue_final_message: the last message calls tools, so there is nothing to continue",
+                   "continue_final_message");
   const std::string content = last_message["content"].get<std::string>();
   const std::string_view core = trimmed(content);
   if (core.empty())
     throw ApiError(400, "continue_final_message: the last message is empty; begin a new one instead",
                    "continue_final_message");
-  const size_t at = prompt.text.rfind(core);
+  size_t at = prompt.text.rfind(core);
+  while (at != std::string::npos && !from_messages(prompt, at, at + core.size()))
+    at = at == 0 ? std::string::npos
+                 : prompt.text.rfind(core, at - 1);  // the template says the same somewhere
   if (at == std::string::npos) {
     throw ApiError(400,
                    "continue_final_message: the model's chat template does not show the last message as it "
@@ -35,7 +48,9 @@ void cut_behind(RenderedPrompt& prompt, const Json& last_message) {
   const size_t skipped = static_cast<size_t>(core.data() - content.data());
   const std::string_view tail = std::string_view(content).substr(skipped + core.size());
   size_t end = at + core.size();
-  if (std::string_view(prompt.text).substr(end).starts_with(tail)) end += tail.size();
+  if (std::string_view(prompt.text).substr(end).starts_with(tail) &&
+      from_messages(prompt, end, end + tail.size()))
+    end += tail.size();
   prompt.text.resize(end);
   std::erase_if(prompt.trusted, [&](const ByteSpan& span) { return span.begin >= end; });
   for (ByteSpan& span : prompt.trusted) span.end = std::min(span.end, end);

@@ -94,6 +94,29 @@ class Page(ServeTestCase):
         self.page.fill("#set-temperature", "0")
         self.page.press("#set-temperature", "Tab")
 
+    def test_settings_between_the_arrows_steps_are_sent(self):
+        sent = []
+        self.page.route("**/v1/chat/completions", lambda route: (sent.append(json.loads(route.request.post_data)), route.fulfill(
+            status=200, content_type="text/event-stream", body=event_stream("yes"))))
+        self.page.click("#settings-button")
+        for name, value in (("temperature", "0.33"), ("top_p", "0.955"), ("top_k", "2000"), ("seed", "4294967296"), ("min_p", "7")):
+            self.page.fill(f"#set-{name}", value)
+        self.page.press("#set-min_p", "Tab")
+        self.send("hello")
+        self.settle()
+        self.assertEqual({name: sent[0].get(name) for name in ("temperature", "top_p", "top_k", "seed", "min_p")},
+                         {"temperature": 0.33, "top_p": 0.955, "top_k": 2000, "seed": 4294967296, "min_p": None})
+
+    def test_an_answer_that_failed_is_not_part_of_the_conversation(self):
+        sent = []
+        self.page.route("**/v1/chat/completions", lambda route: (sent.append(json.loads(route.request.post_data)), route.fulfill(
+            status=500, content_type="application/json", body='{"error": {"message": "no"}}')))
+        for text in ("hello", "again"):
+            self.send(text)
+            self.settle()
+        self.problems.clear()  # the browser reports the status too
+        self.assertEqual([message["role"] for message in sent[1]["messages"]], ["user", "user"])
+
     def test_a_conversation_streams_stops_and_is_there_after_a_reload(self):
         self.short_answers(300)
         self.send("Tell me a long story about a fox.")

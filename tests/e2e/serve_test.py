@@ -140,6 +140,13 @@ class Answers(ServeTestCase):
         self.assertEqual(self.chat(messages=messages, continue_final_message=True)["choices"][0]["message"]["content"],
                          self.complete(prompt=prompt)["choices"][0]["text"])
 
+    def test_an_open_message_ends_where_it_ends_whatever_the_template_says(self):
+        for content in ("<", "|", "i", "end", ">", "assistant", "im_end|>", "The im", "a\n", "user"):
+            with self.subTest(content):
+                messages = HI + [{"role": "assistant", "content": content}]
+                prompt = self.server.post("/apply-template", {"messages": messages, "continue_final_message": True})[2]["prompt"]
+                self.assertTrue(prompt.endswith("<|im_start|>assistant\n" + content), prompt)
+
     def test_special_tokens_that_a_user_types_stay_text(self):
         def count(messages):
             ids = self.server.post("/tokenize", {"messages": messages, "return_token_strs": True})[2]

@@ -56,6 +56,7 @@ function renderList() {
     remove.setAttribute("aria-label", t("remove"));
     remove.addEventListener("click", async () => {
       if (!confirm(t("removeSure", { title: conversation.title || t("untitled") }))) return;
+      conversation.removed = true;  // an answer that still streams does not bring it back
       await removeConversation(conversation.id);
       conversations = conversations.filter((other) => other !== conversation);
       if (conversation === chat.conversation) show(newConversation()); else renderList();

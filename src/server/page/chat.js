@@ -51,7 +51,9 @@ export class Chat {
 
   async answer() {
     const conversation = this.conversation;
-    const messages = branch(conversation).map((node) => ({ role: node.role, content: node.content,
+    // An answer that failed before its first word was never part of the conversation.
+    const spoken = branch(conversation).filter((node) => node.role === "user" || node.content || node.reasoning);
+    const messages = spoken.map((node) => ({ role: node.role, content: node.content,
       ...(node.role === "assistant" && node.reasoning ? { reasoning_content: node.reasoning } : {}) }));
     if (conversation.system.trim()) messages.unshift({ role: "system", content: conversation.system });
     const node = addNode(conversation, conversation.leaf, "assistant", "");
@@ -72,8 +74,9 @@ export class Chat {
       this.save();
       this.render();
     } else {
-      putConversation(conversation).catch(() => {});
+      if (!conversation.removed) putConversation(conversation).catch(() => {});
       this.onChange();
+      if (this.editing === null) this.render();  // its buttons waited
     }
   }
 

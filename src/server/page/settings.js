@@ -2,9 +2,9 @@
 import { t } from "./i18n.js";
 import { apiKey, setApiKey } from "./api.js";
 
-const kNumbers = [["temperature", 0, 2, 0.05], ["top_p", 0, 1, 0.01], ["top_k", 0, 1000, 1], ["min_p", 0, 1, 0.01],
+const kNumbers = [["temperature", 0, 2, 0.05], ["top_p", 0.001, 1, 0.01], ["top_k", 0, 1000000, 1], ["min_p", 0, 1, 0.01],
   ["repetition_penalty", 0.01, 10, 0.01], ["presence_penalty", -2, 2, 0.1], ["frequency_penalty", -2, 2, 0.1], ["max_tokens", 1, 1000000, 1],
-  ["seed", 0, 4294967295, 1]];
+  ["seed", 0, Number.MAX_SAFE_INTEGER, 1]];
 
 let values = load();
 
@@ -53,7 +53,10 @@ export function renderSettings(panel, { props, conversation, changed, keyChanged
     const own = defaults[name];
     input.placeholder = own === undefined || own === null ? t("none") : t("byDefault", { value: Number.isInteger(own) ? own : Number(own).toPrecision(3).replace(/\.?0+$/, "") });
     input.addEventListener("change", () => {
-      if (input.value === "" || !input.checkValidity()) { delete values[name]; input.value = ""; } else values[name] = Number(input.value);
+      // The step is the arrows' alone: what lies between is a value as good.
+      const value = Number(input.value);
+      if (input.value !== "" && value >= low && value <= high && (step !== 1 || Number.isInteger(value))) values[name] = value;
+      else { delete values[name]; input.value = ""; }
       save();
     });
     parts.push(labelled(t(name), input));

@@ -98,7 +98,7 @@ GrammarBuilder::Expr SchemaCompiler::unique_items(const Json& schema, int least,
   std::vector<Expr> values;
   Json seen = Json::array();
   for (const Json& value : boolean && !list.is_array() ? Json{true, false} : list) {
-    if (std::find(seen.begin(), seen.end(), value) != seen.end()) continue;
+    if (has_value(seen, value)) continue;
     seen.push_back(value);
     Json one = item;
     one.erase("enum");

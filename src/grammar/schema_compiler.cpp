@@ -171,7 +171,7 @@ GrammarBuilder::Expr SchemaCompiler::compile_values(const Json& schema, const st
   }
   std::vector<Expr> ways;
   for (const Json& value : values) {
-    if (schema.contains("const") && value != schema["const"]) continue;
+    if (schema.contains("const") && !same_value(value, schema["const"])) continue;
     if (!has_type(value, types)) continue;
     if (grammar && !accepts(*grammar, value.dump())) continue;
     ways.push_back(json_.constant(value));

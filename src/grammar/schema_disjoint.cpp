@@ -67,9 +67,8 @@ bool are_disjoint(const SchemaDocument& document, const Json& first, const Json&
   const auto values = values_of(a);
   const auto other_values = values_of(b);
   if (values && other_values) {
-    return std::none_of(values->begin(), values->end(), [&](const Json& value) {
-      return std::find(other_values->begin(), other_values->end(), value) != other_values->end();
-    });
+    return std::none_of(values->begin(), values->end(),
+                        [&](const Json& value) { return has_value(*other_values, value); });
   }
   if (common.size() > 1) return false;
   if (common.contains("number"))

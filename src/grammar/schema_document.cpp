@@ -133,6 +133,15 @@ void SchemaDocument::fail(const std::string& path, const std::string& sentence) 
   builder_.fail(fmt::format("{}: {}", path, sentence));
 }
 
+bool same_value(const Json& a, const Json& b) {
+  if (a.is_primitive() || b.is_primitive()) return a == b;
+  return nlohmann::json(a) == nlohmann::json(b);  // which sorts members
+}
+
+bool has_value(const Json& list, const Json& value) {
+  return std::any_of(list.begin(), list.end(), [&](const Json& one) { return same_value(one, value); });
+}
+
 const Json& SchemaDocument::resolve(const std::string& ref, const std::string& path) const {
   std::string_view fragment = ref;
   if (root_.is_object() && root_.contains("$id") && root_["$id"].is_string()) {

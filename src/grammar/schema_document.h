@@ -17,6 +17,11 @@ inline constexpr const char* kAlso =
     "\x01"
     "also";
 
+/// Whether two values are equal as JSON Schema has it: the order of members means nothing.
+bool same_value(const Json& a, const Json& b);
+/// Whether a value of `list`, an array, is the same as `value`.
+bool has_value(const Json& list, const Json& value);
+
 /// A JSON Schema and its references. "$ref" and "allOf" are merged into what they stand beside, and so is
 /// what "not", "if" and "dependentRequired" and their like say, as alternatives.
 class SchemaDocument {

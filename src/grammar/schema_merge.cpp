@@ -77,11 +77,11 @@ void SchemaDocument::merge_keyword(Json& into, const std::string& keyword, const
   } else if (keyword == "enum" && lists) {
     Json common = Json::array();
     for (const Json& one : known) {
-      if (std::find(value.begin(), value.end(), one) != value.end()) common.push_back(one);
+      if (has_value(value, one)) common.push_back(one);
     }
     known = std::move(common);
   } else if (keyword == "const") {
-    into = false;
+    if (!same_value(known, value)) into = false;
   } else if (is_one_of(keyword, kLowerBounds) && numbers) {
     if (value > known) known = value;
   } else if (is_one_of(keyword, kUpperBounds) && numbers) {

@@ -108,6 +108,11 @@ GrammarBuilder::Expr SchemaCompiler::strings_without_quotes(const Json& schema, 
     Json others = flat;
     others.erase("enum");
     others.erase("const");
+    if (string_content(others, encode, path))
+      fail(
+          path,
+          "propertyNames: enum and const beside pattern, format or lengths are not supported; list the names "
+          "that fit");
     const Json values = flat.contains("const") ? Json::array({flat["const"]}) : flat["enum"];
     return string_condition(builder_, encode, {Kind::values, values, true}, path);
   }

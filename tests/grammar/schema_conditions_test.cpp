@@ -198,5 +198,30 @@ TEST(JsonSchemaReferences, Anchors) {
   check({{R"({"$ref":"#item","$defs":{"x":{"$anchor":"item","type":"null"}}})", {"null"}, {"1"}}});
 }
 
+TEST(JsonSchemaValues, TheOrderOfMembersMeansNothing) {
+  check({
+      {R"({"allOf":[{"const":{"a":1,"b":2}},{"const":{"b":2,"a":1}}]})", {R"({"a":1,"b":2})"}, {"{}"}},
+      {R"({"allOf":[{"enum":[{"a":1,"b":2},1]},{"enum":[{"b":2,"a":1},2]}]})",
+       {R"({"a":1,"b":2})"},
+       {"1", "2"}},
+      {R"({"type":"array","items":{"enum":[{"a":1,"b":2},{"b":2,"a":1},0]},"uniqueItems":true,"minItems":2})",
+       {R"([{"a":1,"b":2},0])"},
+       {R"([{"a":1,"b":2},{"b":2,"a":1}])"}},
+  });
+  // The same value under two alternatives, so it is valid under none: what is left of them cannot be said.
+  const char* twice = R"({"oneOf":[{"const":{"a":1,"b":2}},{"const":{"b":2,"a":1}},{"const":0}]})";
+  EXPECT_THROW(compile_json_schema(std::string_view(twice)), Error);
+}
+
+TEST(JsonSchemaNames, ListedNamesBesideOtherConditionsAreRefused) {
+  for (const char* names : {R"({"enum":["xb"],"pattern":"^a"})", R"({"enum":["abc"],"maxLength":2})",
+                            R"({"const":"a","minLength":2})"}) {
+    SCOPED_TRACE(names);
+    const std::string schema =
+        R"({"type":"object","additionalProperties":true,"propertyNames":)" + std::string(names) + "}";
+    EXPECT_THROW(compile_json_schema(std::string_view(schema)), Error);
+  }
+}
+
 }  // namespace
 }  // namespace qwench

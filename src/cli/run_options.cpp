@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "cli/command_line.h"
+#include "cli/terminal.h"
 #include "grammar/grammar_cache.h"
 
 namespace qwench::cli {
@@ -39,21 +40,42 @@ void RunOptions::add_to(CommandLine& line) {
   sampling.add_to(line);
 }
 
+namespace {
+
+// The text of a constraint that is given itself or by its file's name: what is no text by
+// its look is a name.
+std::string text_or_file(const std::string& value, bool is_text, const char* flag, const char* what) {
+  std::error_code none;
+  if (value.size() < 4096 && std::filesystem::is_regular_file(value, none)) return read_text_argument(value);
+  if (is_text) return value;
+  throw UsageError(fmt::format("{} {}: there is no such file, and it is no {} itself", flag,
+                               printable(std::string_view(value).substr(0, 100)), what));
+}
+
+bool looks_like_schema(std::string_view text) {
+  const size_t at = text.find_first_not_of(" \t\r\n");
+  if (at == std::string_view::npos) return false;
+  text.remove_prefix(at);
+  return text.starts_with('{') || text == "true" || text == "false";
+}
+
+}  // namespace
+
 void RunOptions::finish() {
   sampling.finish();
   templates.finish();
   model.finish(&source);
-  const auto constrain = [&](const std::optional<std::string>& value, Constraint::Kind kind,
-                             bool may_be_file) {
-    if (!value) return;
-    if (constraint) throw UsageError("only one of --json-schema, --regex and --grammar may be given");
-    std::error_code none;
-    const bool file = may_be_file && value->size() < 4096 && std::filesystem::is_regular_file(*value, none);
-    constraint = Constraint{.kind = kind, .text = file ? read_text_argument(*value) : *value};
-  };
-  constrain(json_schema_, Constraint::Kind::json_schema, true);
-  constrain(regex_, Constraint::Kind::regex, false);
-  constrain(grammar_, Constraint::Kind::grammar, true);
+  if (json_schema_.has_value() + regex_.has_value() + grammar_.has_value() > 1)
+    throw UsageError("only one of --json-schema, --regex and --grammar may be given");
+  if (json_schema_)
+    constraint = Constraint{.kind = Constraint::Kind::json_schema,
+                            .text = text_or_file(*json_schema_, looks_like_schema(*json_schema_),
+                                                 "--json-schema", "JSON schema")};
+  if (regex_) constraint = Constraint{.kind = Constraint::Kind::regex, .text = *regex_};
+  if (grammar_)
+    constraint = Constraint{
+        .kind = Constraint::Kind::grammar,
+        .text = text_or_file(*grammar_, grammar_->find("::=") != std::string::npos, "--grammar", "grammar")};
   if (constraint) compile_constraint(*constraint);  // what is wrong with it is found before a model is loaded
   const auto exclude = [](bool a, bool b, const char* message) {
     if (a && b) throw UsageError(message);

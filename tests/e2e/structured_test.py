@@ -300,6 +300,10 @@ class Structured(TestCase):
             self.assertIn("error", answer, row)
         for flags in (["--regex", "("], ["--json-schema", "{"], ["--grammar", "x"], ["--regex", "a", "--grammar", 'root ::= "a"']):
             self.assertEqual(qwench("run", self.model, "a", *flags).code, 2, flags)
+        for flag, value in (("--json-schema", "nothing/here.json"), ("--json-schema", "/"), ("--grammar", "nothing.gbnf")):
+            outcome = qwench("run", self.model, "a", flag, value)
+            self.assertEqual(outcome.code, 2, outcome)
+            self.assertIn(f"{flag} {value}: there is no such file", outcome.err)
 
 
 class OverHttp(TestCase):

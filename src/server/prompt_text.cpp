@@ -34,10 +34,23 @@ void cut_behind(RenderedPrompt& prompt, const Json& last_message) {
   if (core.empty())
     throw ApiError(400, "continue_final_message: the last message is empty; begin a new one instead",
                    "continue_final_message");
-  size_t at = prompt.text.rfind(core);
-  while (at != std::string::npos && !from_messages(prompt, at, at + core.size()))
-    at = at == 0 ? std::string::npos
-                 : prompt.text.rfind(core, at - 1);  // the template says the same somewhere
+  // The template may say the same elsewhere. The content's last byte is the message's own, but where the
+  // template writes reasoning's tags anew; then some byte is.
+  const auto last_where = [&](const auto& own) {
+    size_t at = prompt.text.rfind(core);
+    while (at != std::string::npos && !own(at))
+      at = at == 0 ? std::string::npos : prompt.text.rfind(core, at - 1);
+    return at;
+  };
+  size_t at = last_where(
+      [&](size_t begin) { return from_messages(prompt, begin + core.size() - 1, begin + core.size()); });
+  if (at == std::string::npos) {
+    at = last_where([&](size_t begin) {
+      for (size_t i = begin; i < begin + core.size(); ++i)
+        if (from_messages(prompt, i, i + 1)) return true;
+      return false;
+    });
+  }
   if (at == std::string::npos) {
     throw ApiError(400,
                    "continue_final_message: the model's chat template does not show the last message as it "

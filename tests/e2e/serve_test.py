@@ -141,7 +141,7 @@ class Answers(ServeTestCase):
                          self.complete(prompt=prompt)["choices"][0]["text"])
 
     def test_an_open_message_ends_where_it_ends_whatever_the_template_says(self):
-        for content in ("<", "|", "i", "end", ">", "assistant", "im_end|>", "The im", "a\n", "user"):
+        for content in ("<", "<<", "|", "i", "end", ">", "assistant", "im_end|>", "The im", "a\n", "user"):
             with self.subTest(content):
                 messages = HI + [{"role": "assistant", "content": content}]
                 prompt = self.server.post("/apply-template", {"messages": messages, "continue_final_message": True})[2]["prompt"]

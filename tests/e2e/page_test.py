@@ -42,6 +42,23 @@ def event_stream(*deltas, **last):
     return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
 
 
+# Answers that the test speaks: streams[i].say(delta), .end(), .fail().
+SPOKEN = """() => {
+  const real = window.fetch;
+  window.streams = [];
+  window.fetch = (path, options) => {
+    if (!String(path).includes("/v1/chat/completions")) return real(path, options);
+    let controller = null;
+    const send = (data) => controller.enqueue(new TextEncoder().encode(`data: ${data}\\n\\n`));
+    const choice = (delta, more) => send(JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null, ...more }] }));
+    options.signal.addEventListener("abort", () => controller.error(new DOMException("stopped", "AbortError")));
+    window.streams.push({ asked: JSON.parse(options.body), say: choice, fail: () => controller.error(new TypeError("gone")),
+      end: (more) => { choice({}, { finish_reason: "stop", ...more }); send("[DONE]"); controller.close(); } });
+    return Promise.resolve(new Response(new ReadableStream({ start(made) { controller = made; } }), { status: 200 }));
+  };
+}"""
+
+
 @unittest.skipUnless(sync_playwright and CHROMIUM, "playwright or chromium is not installed: ./dev test installs both")
 class Page(ServeTestCase):
     ARGUMENTS = ("-c", "1024", "--max-batch", "4")
@@ -86,6 +103,21 @@ class Page(ServeTestCase):
     def answer_with(self, *deltas, **last):
         self.page.route("**/v1/chat/completions", lambda route: route.fulfill(
             status=200, content_type="text/event-stream", body=event_stream(*deltas, **last)))
+
+    def spoken(self):
+        self.page.evaluate(SPOKEN)
+
+    def say(self, text, stream=-1, **more):
+        self.page.evaluate("([i, text, more]) => streams.at(i).say({ content: text }, more)", [stream, text, more])
+
+    def end(self, stream=-1):
+        self.page.evaluate("(i) => streams.at(i).end()", stream)
+
+    def answers(self):
+        return self.page.locator(".message.assistant .body")
+
+    def stats(self):
+        return self.page.locator(".message.assistant .stats")
 
     def short_answers(self, tokens):
         if self.page.locator("#settings").is_hidden():
@@ -250,6 +282,97 @@ class Page(ServeTestCase):
         expect(self.page.locator(".message.assistant .body")).to_have_text("An answer.")
         self.page.set_input_files("#import-file", {"name": "x.json", "mimeType": "application/json", "buffer": b'{"a": 1}'})
         expect(self.page.locator("#notice")).to_contain_text("no export")
+
+    def test_a_reload_keeps_what_there_is_of_an_answer(self):
+        self.spoken()
+        self.send("A question")
+        self.say("The first half")
+        expect(self.answers()).to_have_text("The first half")
+        self.page.fill("#input", "a draft")
+        self.page.reload()
+        expect(self.answers()).to_have_text("The first half")
+        expect(self.stats()).to_have_text("unfinished")
+        expect(self.page.locator("#input")).to_have_value("a draft")
+
+    def test_an_answer_whose_connection_breaks_off_is_kept_and_says_so(self):
+        self.spoken()
+        self.send("A question")
+        self.say("The first half")
+        self.page.evaluate("streams[0].fail()")
+        expect(self.answers()).to_have_text("The first half")
+        expect(self.stats()).to_have_text("unfinished")
+        expect(self.page.locator(".message .error")).to_contain_text("broke off")
+
+    def test_answers_go_on_behind_other_conversations(self):
+        self.spoken()
+        self.send("Fox")
+        self.say("The fox ")
+        export = json.dumps({"format": "qwench-conversations", "version": 1, "conversations": [
+            {"title": "Older", "time": 5, "leaf": "b", "nodes": {"a": {"role": "user", "content": "Hi", "parent": None, "time": 1},
+                                                                 "b": {"role": "assistant", "content": "Ho", "parent": "a", "time": 2}}}]})
+        self.page.set_input_files("#import-file", {"name": "x.json", "mimeType": "application/json", "buffer": export.encode()})
+        expect(self.answers()).to_have_text("Ho")
+        expect(self.page.locator("[data-action=regenerate]")).to_be_enabled()
+        expect(self.page.locator("#send")).to_be_visible()
+        self.send("Dog")
+        self.say("The dog")
+        self.say("barks.", 0)
+        self.end(0)
+        self.page.click("#conversations .open >> text=Fox")
+        expect(self.answers()).to_have_text("The fox barks.")
+        expect(self.page.locator("[data-action=regenerate]")).to_be_enabled()
+        # One that is removed while it streams does not come back.
+        self.page.on("dialog", lambda dialog: dialog.accept())
+        self.page.click("#conversations li:has-text('Older') .remove")
+        expect(self.page.locator("#conversations .answering")).to_have_count(0)
+        expect(self.page.locator("#conversations li")).to_have_count(1)
+        self.page.wait_for_timeout(100)
+        self.page.reload()
+        expect(self.answers()).to_have_text("The fox barks.")
+        expect(self.page.locator("#conversations li")).to_have_count(1)
+
+    def test_language_and_theme_lose_nothing(self):
+        self.answer_with({"reasoning_content": "hm"}, *({"content": f"Line {i}.\n\n"} for i in range(60)))
+        self.send("A question")
+        self.settle()
+        self.page.click("details.reasoning summary")
+        self.page.click("#settings-button")
+        self.page.fill("#system", "Be brief.")
+        self.page.click(".message.user [data-action=edit]")
+        self.page.fill(".message.user textarea", "Another question")
+        self.page.fill("#input", "a draft")
+        self.page.evaluate("document.getElementById('messages').scrollTop = 300")
+        for button in ("#language", "#theme", "#tab-engine", "#tab-chat"):
+            self.page.click(button)
+            self.page.wait_for_timeout(50)
+        expect(self.page.locator(".message.user textarea")).to_have_value("Another question")
+        expect(self.page.locator("#input")).to_have_value("a draft")
+        expect(self.page.locator("#system")).to_have_value("Be brief.")
+        self.assertTrue(self.page.locator("details.reasoning").evaluate("details => details.open"))
+        self.assertEqual(self.page.evaluate("document.getElementById('messages').scrollTop"), 300)
+        self.page.press(".message.user textarea", "Escape")
+        expect(self.page.locator(".message.user .body")).to_have_text("A question")
+
+    def test_formulas_and_tables_look_right_under_the_policy(self):
+        wide = " + ".join(f"x_{{{i}}}" for i in range(80))
+        self.answer_with({"content": "|a|b|c|\n|:-|:-:|-:|\n|1|2|3|\n\n$\\frac{1}{2}$ and $\\undefinedthing$ and $\\frac{$ here\n\n"
+                          f"$$\\color{{red}}\\sqrt{{\\begin{{pmatrix}}a & b\\\\ c & d\\end{{pmatrix}}}}$$\n\n$${wide}$$\n\n${wide}$"})
+        self.send("Maths")
+        self.settle()
+        body = self.answers()
+        style = lambda locator, name: locator.evaluate(f"element => getComputedStyle(element).{name}")
+        self.assertEqual([style(cell, "textAlign") for cell in body.locator("td").all()], ["left", "center", "right"])
+        bad = style(body.locator(".katex-error"), "color")
+        expect(body.locator(".katex-error")).to_have_text("\\frac{")
+        self.assertEqual(style(body.locator(".katex-html .mord.text").first, "color"), bad)
+        self.assertEqual(style(body.locator(".katex-display .sqrt").first, "color"), "rgb(255, 0, 0)")
+        struts = body.locator(".katex-display .strut").first
+        self.assertGreater(struts.evaluate("strut => strut.getBoundingClientRect().height"), 30)  # by KaTeX's own styles
+        self.page.screenshot(path=os.path.join(PICTURES, "formulas.png"))
+        self.page.set_viewport_size({"width": 390, "height": 780})
+        self.assertFalse(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+        self.assertFalse(self.page.evaluate("document.getElementById('messages').scrollWidth > innerWidth"))
+        self.page.screenshot(path=os.path.join(PICTURES, "formulas-phone.png"))
 
     def test_an_error_of_the_server_is_shown(self):
         self.page.route("**/v1/chat/completions", lambda route: route.fulfill(

@@ -1,7 +1,12 @@
 // The server's API, as the page uses it.
 
-export function apiKey() { return sessionStorage.getItem("key") || ""; }
-export function setApiKey(key) { if (key) sessionStorage.setItem("key", key); else sessionStorage.removeItem("key"); }
+let key = "";
+try { key = sessionStorage.getItem("key") || ""; } catch { /* a browser that keeps nothing */ }
+export function apiKey() { return key; }
+export function setApiKey(value) {
+  key = value;
+  try { sessionStorage.setItem("key", key); } catch { /* until the page closes */ }
+}
 
 export class ApiError extends Error {
   constructor(status, message) { super(message); this.status = status; }
@@ -54,6 +59,7 @@ export async function* chat(body, signal) {
     if (chunk.error) throw new ApiError(500, chunk.error.message);
     yield chunk;
   }
+  throw new TypeError("the stream has no end");
 }
 
 export async function* engineEvents(signal) {

@@ -61,6 +61,14 @@ function makeParser() {
   made.disable("image");  // a picture's address could carry the conversation away
   made.inline.ruler.before("escape", "math", mathRule);
   made.block.ruler.before("fence", "math", blockMathRule, { alt: ["paragraph"] });
+  for (const rule of ["th_open", "td_open"]) {  // alignment as a class: the page's policy lets no style attribute work
+    made.renderer.rules[rule] = (tokens, index, options, env, self) => {
+      const token = tokens[index];
+      const align = /text-align:(\w+)/.exec(token.attrGet("style"))?.[1];
+      token.attrs = align ? [["class", `align-${align}`]] : null;
+      return self.renderToken(tokens, index, options);
+    };
+  }
   made.renderer.rules.math = (tokens, index) =>
     `<span class="math ${tokens[index].markup}">${made.utils.escapeHtml(tokens[index].content)}</span>`;
   return made;
@@ -72,6 +80,7 @@ function decorateCode(pre) {
   const text = code.textContent;
   const name = /(?:^|\s)language-([\w+#.-]+)/.exec(code.className)?.[1];
   if (window.hljs && name && window.hljs.getLanguage(name) && text.length < 100000) window.hljs.highlightBlock(code);
+  code.tabIndex = 0;  // so that the keyboard can scroll it
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";
@@ -80,23 +89,37 @@ function decorateCode(pre) {
   pre.append(button);
 }
 
+function decorateMath(math) {
+  const source = math.textContent;
+  if (!window.katex || source.length > 10000) return;
+  const options = { displayMode: math.classList.contains("display"), throwOnError: false, errorColor: "var(--bad)", trust: false, maxExpand: 200,
+    maxSize: 20, strict: "ignore" };
+  try {
+    window.katex.__parse(source, options);  // KaTeX would colour what it cannot read by a style attribute
+    window.katex.render(source, math, options);
+  } catch (error) {
+    math.replaceChildren(Object.assign(document.createElement("span"), { className: "katex-error", textContent: source, title: String(error.message) }));
+  }
+}
+
 export async function copyText(text, button) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {  // not allowed on plain http from another machine
-    const area = document.createElement("textarea");
-    area.value = text;
+    const area = Object.assign(document.createElement("textarea"), { value: text, className: "aside", readOnly: true });
     document.body.append(area);
     area.select();
     document.execCommand("copy");
     area.remove();
+    button.focus({ preventScroll: true });
   }
-  const before = button.textContent;
   button.textContent = t("copied");
-  setTimeout(() => { button.textContent = before; }, 1200);
+  setTimeout(() => { button.textContent = t("copy"); }, 1200);
 }
 
-// Replaces what `element` holds by `text`.
+const shown = new WeakMap();  // element -> the HTML of each block that it shows
+
+// Makes `element` show `text`, and keeps the blocks that are the same already.
 export function renderMarkdown(element, text) {
   if (!window.markdownit || !window.DOMPurify) {
     element.textContent = text;
@@ -105,19 +128,18 @@ export function renderMarkdown(element, text) {
   }
   parser ??= makeParser();
   const fragment = window.DOMPurify.sanitize(parser.render(text), kAllowed);
+  const before = shown.get(element) || [];
+  const blocks = [...fragment.children];
+  const now = blocks.map((block) => block.outerHTML);
+  shown.set(element, now);
+  let same = 0;
+  while (same < now.length && now[same] === before[same]) blocks[same++].remove();
+  while (element.children.length > same) element.lastElementChild.remove();
   for (const link of fragment.querySelectorAll("a")) {
     link.target = "_blank";
     link.rel = "noopener noreferrer";
   }
-  for (const math of fragment.querySelectorAll("span.math")) {
-    const source = math.textContent;
-    if (!window.katex || source.length > 10000) continue;
-    try {
-      window.katex.render(source, math, { displayMode: math.classList.contains("display"), throwOnError: false, trust: false, maxExpand: 200, maxSize: 20, strict: "ignore" });
-    } catch {
-      math.textContent = source;
-    }
-  }
+  for (const math of fragment.querySelectorAll("span.math")) decorateMath(math);
   for (const pre of fragment.querySelectorAll("pre")) decorateCode(pre);
-  element.replaceChildren(fragment);
+  element.append(...fragment.children);
 }

@@ -26,12 +26,24 @@ function place(element) {
   tip.style.top = `${below + tip.offsetHeight > innerHeight ? Math.max(4, box.top - tip.offsetHeight - 4) : below}px`;
 }
 
+// One stop for the Tab key: the arrows go from token to token.
+function step(event) {
+  const other = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[event.key];
+  const to = other && event.target[other];
+  if (!to) return;
+  event.preventDefault();
+  event.target.tabIndex = -1;
+  to.tabIndex = 0;
+  to.focus();
+}
+
 export function renderTokens(element, entries) {
   element.classList.add("plain-text");
-  element.replaceChildren(...entries.map((entry) => {
+  element.addEventListener("keydown", step);
+  element.replaceChildren(...entries.map((entry, i) => {
     const span = document.createElement("span");
     span.className = "token";
-    span.tabIndex = 0;
+    span.tabIndex = i === 0 ? 0 : -1;
     span.textContent = entry.token;
     span.style.setProperty("--doubt", Math.round(60 * (1 - Math.exp(entry.logprob))));
     const show = () => { fillTip(entry); place(span); };

@@ -267,21 +267,83 @@ class Page(ServeTestCase):
         expect(self.page.locator("#new-chat")).to_have_text("新对话")
         self.page.screenshot(path=os.path.join(PICTURES, "phone-chinese.png"))
 
-    def test_conversations_go_out_and_come_back(self):
-        self.answer_with({"content": "An answer."})
-        self.send("A question")
-        self.settle()
+    def exported(self):
         with self.page.expect_download() as download:
             self.page.click("#export")
-        path = download.value.path()
+        with open(download.value.path()) as file:
+            return json.load(file)
+
+    def take_in(self, data):
+        text = data if isinstance(data, str) else json.dumps(data)
+        self.page.set_input_files("#import-file", {"name": "x.json", "mimeType": "application/json", "buffer": text.encode()})
+
+    def test_conversations_go_out_and_come_back(self):
+        self.spoken()
+        self.send("A question")
+        entry = {"token": "An", "id": 5, "logprob": -0.5, "bytes": [65, 110], "top_logprobs": [{"token": "The", "id": 6, "logprob": -1.5}]}
+        self.page.evaluate("streams[0].say({ reasoning_content: 'Well.' })")
+        self.say("An", logprobs={"content": [entry]})
+        self.say(" answer.", logprobs={"content": [{**entry, "token": " answer.", "id": 7, "logprob": -9999.0}]})
+        self.page.evaluate("""() => { const last = { finish_reason: "length" }; const s = streams[0]; const end = s.end;
+          s.say({}, {}); end(last); }""")
+        self.settle()
+        self.send("Another")
+        self.say("Half")
+        expect(self.answers().last).to_have_text("Half")
+        self.page.evaluate("streams[1].fail()")
+        self.settle()
+        self.page.click(".message.user >> nth=0 >> [data-action=edit]")
+        self.page.fill(".message.user textarea", "A better question")
+        self.page.click("[data-action=save]")
+        self.end()
+        self.settle()
+        self.page.click(".message.user [data-action=previous]")
+        expect(self.page.locator(".message")).to_have_count(4)
+        first, shown = self.exported(), self.page.locator("#messages").inner_text()
+        self.assertEqual(first["version"], 2)
+        self.assertIn("cut at the limit", shown)
+        self.assertIn("unfinished", shown)
         self.page.on("dialog", lambda dialog: dialog.accept())
         self.page.click("#conversations .remove")
         expect(self.page.locator("#conversations li")).to_have_count(0)
-        self.page.set_input_files("#import-file", path)
-        expect(self.page.locator(".message")).to_have_count(2)
-        expect(self.page.locator(".message.assistant .body")).to_have_text("An answer.")
-        self.page.set_input_files("#import-file", {"name": "x.json", "mimeType": "application/json", "buffer": b'{"a": 1}'})
+        self.take_in(first)
+        expect(self.page.locator(".message")).to_have_count(4)
+        self.assertEqual(self.page.locator("#messages").inner_text(), shown)
+
+        def tree(export, parent=None):
+            nodes = export["conversations"][0]["nodes"].values()
+            return sorted(([{**node, "id": 0, "parent": 0}, tree(export, node["id"])] for node in nodes if node["parent"] == parent), key=json.dumps)
+        second = self.exported()
+        self.assertEqual(tree(second), tree(first))
+        self.assertNotEqual(set(second["conversations"][0]["nodes"]), set(first["conversations"][0]["nodes"]))
+        self.page.reload()
+        expect(self.page.locator(".message")).to_have_count(4)
+        self.page.click("[data-action=tokens]")
+        expect(self.page.locator(".token")).to_have_text(["An", " answer."])
+        self.page.locator(".token").first.focus()
+        self.page.keyboard.press("ArrowRight")
+        expect(self.page.locator("#token-tip tr").nth(1)).to_contain_text("answer.")
+
+    def test_files_that_are_no_exports_are_refused(self):
+        node = {"role": "user", "content": "x", "parent": None, "time": 1}
+        def file(conversation, **more):
+            return {"format": "qwench-conversations", "version": 2, "conversations": [{"title": "t", "time": 1, "leaf": "a", "nodes": {"a": node}, **conversation}], **more}
+        for bad, why in (("{", "no JSON"), ("[1]", "format"), ({"a": 1}, "format"), (file({}, version=3), "version"), (file({}, conversations={}), "a list"),
+                         (file({"nodes": {"a": {**node, "role": "system"}}}), "role"), (file({"nodes": {"a": {**node, "content": ["x"]}}}), "content"),
+                         (file({"nodes": {"a": {**node, "parent": "b"}, "b": {**node, "parent": "a"}}}), "above itself"),
+                         (file({"nodes": {"a": {**node, "parent": "z"}}}), "no such node"), (file({"leaf": "__proto__"}), "leaf"),
+                         (file({"nodes": {"a": {**node, "time": "now"}}}), "time"), (file({"title": {}}), "title"),
+                         (file({"nodes": {str(i): node for i in range(10001)}}), "more than 10000"),
+                         (file({"nodes": {"a": {**node, "usage": {"prompt": "<b>", "completion": 1}}}}), "usage.prompt"),
+                         (file({"nodes": {"a": {**node, "logprobs": [{"token": "x", "logprob": "y"}]}}}), "logprobs[0].logprob")):
+            self.take_in(bad)
+            expect(self.page.locator("#notice")).to_contain_text(why)
         expect(self.page.locator("#notice")).to_contain_text("no export")
+        expect(self.page.locator("#conversations li")).to_have_count(0)
+        polluted = json.dumps(file({"title": "<img src=x onerror=window.hacked=1>", "nodes": {"__proto__": node, "a": {**node, "parent": "__proto__"}}}))
+        self.take_in(polluted.replace('"role": "user"', '"role": "user", "__proto__": {"bad": 1}'))
+        expect(self.page.locator(".message")).to_have_count(2)
+        self.assertIsNone(self.page.evaluate("({}).bad ?? ({}).role ?? window.hacked ?? null"))
 
     def test_a_reload_keeps_what_there_is_of_an_answer(self):
         self.spoken()
@@ -373,6 +435,71 @@ class Page(ServeTestCase):
         self.assertFalse(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
         self.assertFalse(self.page.evaluate("document.getElementById('messages').scrollWidth > innerWidth"))
         self.page.screenshot(path=os.path.join(PICTURES, "formulas-phone.png"))
+
+    def test_two_tabs_share_what_is_stored(self):
+        self.spoken()
+        self.send("Fox")
+        self.say("The fox")
+        other = self.context.new_page()
+        other.goto(self.server.url + "/")
+        expect(other.locator(".message.assistant .body")).to_have_text("The fox")
+        self.say(" barks.")
+        self.end()
+        expect(other.locator(".message.assistant .body")).to_have_text("The fox barks.")
+        other.evaluate(SPOKEN)
+        other.fill("#input", "And the dog?")
+        other.press("#input", "Enter")
+        expect(self.page.locator(".message")).to_have_count(4)
+        self.page.click(".message.assistant >> nth=0 >> [data-action=regenerate]")  # both write
+        self.say("Another fox")
+        other.evaluate("streams[0].say({ content: 'It too.' }); streams[0].end()")
+        self.end()
+        expect(other.locator(".message.assistant .body").last).to_have_text("It too.")
+        expect(other.locator(".message.assistant .branch")).to_have_text("1/2")
+        self.page.reload()
+        expect(self.page.locator(".message.assistant .branch")).to_contain_text("/2")
+        other.on("dialog", lambda dialog: dialog.accept())
+        other.click("#conversations .remove")
+        expect(self.page.locator("#conversations li")).to_have_count(0)
+        expect(self.page.locator(".message")).to_have_count(0)
+
+    def test_a_full_disk_is_said(self):
+        self.spoken()
+        devtools = self.context.new_cdp_session(self.page)
+        devtools.send("Storage.overrideQuotaForOrigin", {"origin": self.server.url, "quotaSize": 1000})
+        self.send("A question")
+        self.say("An answer")
+        self.end()
+        self.settle()
+        expect(self.page.locator("#notice")).to_contain_text("QuotaExceeded")
+        expect(self.answers()).to_have_text("An answer")
+        devtools.send("Storage.overrideQuotaForOrigin", {"origin": self.server.url})
+        self.send("Another")
+        self.end()
+        expect(self.page.locator("#notice")).to_be_hidden()
+
+    def test_new_text_is_followed_at_the_end_alone(self):
+        self.spoken()
+        self.send("A question")
+        self.say("\n\n".join(f"Line {i}." for i in range(60)))
+        place = "() => { const m = document.getElementById('messages'); return m.scrollHeight - m.clientHeight - m.scrollTop; }"
+        expect(self.answers()).to_contain_text("Line 59.")
+        self.page.wait_for_function(f"() => ({place})() < 2")
+        self.page.hover("#messages")
+        self.page.mouse.wheel(0, -30)
+        self.page.wait_for_function(f"() => ({place})() > 20")
+        self.say("\n\nOne more.")
+        expect(self.answers()).to_contain_text("One more.")
+        self.assertGreater(self.page.evaluate(place), 20)
+        self.page.mouse.wheel(0, 3000)
+        self.page.wait_for_function(f"() => ({place})() < 2")
+        self.page.click("#tab-engine")
+        self.say("\n\n".join(f"Last {i}." for i in range(20)))
+        self.page.wait_for_timeout(200)
+        self.page.click("#tab-chat")
+        expect(self.answers()).to_contain_text("Last 19.")
+        self.page.wait_for_function(f"() => ({place})() < 2")
+        self.end()
 
     def test_an_error_of_the_server_is_shown(self):
         self.page.route("**/v1/chat/completions", lambda route: route.fulfill(

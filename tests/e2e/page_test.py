@@ -213,6 +213,7 @@ class Page(ServeTestCase):
         policy = headers["Content-Security-Policy"]
         self.assertIn("default-src 'none'", policy)
         self.assertNotIn("unsafe", policy)
+        self.assertEqual(headers["X-DNS-Prefetch-Control"], "off")
         status, again, body = self.server.get("/", headers={"If-None-Match": headers["ETag"]})
         self.assertEqual((status, body), (304, b""))
         self.assertEqual(self.server.get("/page/nothing.js")[0], 404)

@@ -1,6 +1,6 @@
 // Puts the page together: conversations at the side, the two tabs, language, theme, settings, keyboard.
 import { currentLanguage, preferredLanguage, setLanguage, t } from "./i18n.js";
-import { props as readProps } from "./api.js";
+import { apiKey, props as readProps } from "./api.js";
 import { exported, imported, kMostBytes } from "./archive.js";
 import { allConversations, listenToTabs, newConversation, openStore, putConversation, removeConversation, storedConversation } from "./store.js";
 import { missingLibraries } from "./markdown.js";
@@ -13,6 +13,7 @@ const stored = (name) => { try { return localStorage.getItem(name); } catch { re
 const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* until the page closes */ } };
 
 let props = null;
+let again = null;
 let conversations = [];
 const engine = new EngineView();
 const chat = new Chat(() => { renderList(); renderComposer(); }, (error) => {
@@ -28,11 +29,18 @@ function notice(text, bad = false, kind = "") {
   $("notice").dataset.kind = kind;
 }
 
+// An error of the server; null when it answers again. Where it may come back by itself it is asked until it does.
 function failed(error) {
-  notice(error.status === 401 ? t("needKey") : error.status ? error.message : t("unreachable"), true, "server");
-  if (error.status !== 401) return;
-  openSettings(true);
-  $("set-key").focus();
+  const told = $("notice").dataset.kind === "server";
+  if (!error) { if (told) notice(""); return; }
+  notice(error.status === 401 ? t(apiKey() ? "wrongKey" : "needKey") : error.status ? error.message : t("unreachable"), true, "server");
+  if (error.status !== 401) {
+    clearTimeout(again);
+    again = setTimeout(loadProps, error.status === 503 ? 1000 : 3000);
+  } else if (!told) {
+    openSettings(true);
+    $("set-key").focus();
+  }
 }
 
 async function loadProps() {
@@ -40,11 +48,10 @@ async function loadProps() {
     props = await readProps();
     $("model").textContent = `${props.models[0]} · ${props.device}`;
     const missing = missingLibraries();
+    failed(null);
     if (missing.length) notice(t("plain", { libraries: missing.join(", ") }));
-    else if ($("notice").dataset.kind === "server") notice("");
   } catch (error) {
     failed(error);
-    if (error.status !== 401) setTimeout(loadProps, error.status === 503 ? 1000 : 3000);
   }
   renderPanel();
 }
@@ -52,7 +59,7 @@ async function loadProps() {
 function renderWords() {
   for (const [id, name] of [["tab-chat", "chat"], ["tab-engine", "engine"], ["new-chat", "newChat"], ["export", "exportAll"], ["import", "importAll"],
     ["send", "send"], ["stop", "stop"], ["language", "language"], ["theme", "theme"], ["settings-button", "settings"]]) $(id).textContent = t(name);
-  $("input").placeholder = t("placeholder");
+  $("input").placeholder = t(narrow() ? "placeholderShort" : "placeholder");
   $("input").setAttribute("aria-label", t("placeholder"));
   $("menu").setAttribute("aria-label", t("chat"));
 }
@@ -164,12 +171,13 @@ function setTheme(theme) {
   keep("theme", theme || "");
 }
 
+function narrow() { return matchMedia("(max-width: 760px)").matches; }  // as in page.css
+
 // Closes what lies over the rest, else stops the answer.
 function escape() {
-  const covering = matchMedia("(max-width: 760px)").matches && !$("settings").hidden;
   if (!$("token-tip").hidden) $("token-tip").hidden = true;
   else if ($("side").classList.contains("open")) { openSide(false); $("menu").focus(); }
-  else if (covering) { openSettings(false); $("settings-button").focus(); }
+  else if (narrow() && !$("settings").hidden) { openSettings(false); $("settings-button").focus(); }
   else if (chat.running) chat.stop();
 }
 
@@ -185,7 +193,10 @@ function listen() {
   $("new-chat").addEventListener("click", () => show(newConversation()));
   $("menu").addEventListener("click", () => openSide(!$("side").classList.contains("open")));
   $("settings-button").addEventListener("click", () => openSettings($("settings").hidden));
-  for (const tab of ["chat", "engine"]) $(`tab-${tab}`).addEventListener("click", () => selectTab(tab));
+  for (const tab of ["chat", "engine"]) {
+    $(`tab-${tab}`).addEventListener("click", () => selectTab(tab));
+    $(tab).addEventListener("pointerdown", () => { openSide(false); if (narrow()) openSettings(false); });
+  }
   $("language").addEventListener("click", () => {
     setLanguage(currentLanguage() === "zh" ? "en" : "zh");
     keep("language", currentLanguage());
@@ -223,7 +234,7 @@ function listen() {
     if (event.key === "Escape" && !event.isComposing) escape();
     if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o") { event.preventDefault(); show(newConversation()); }
   });
-  addEventListener("resize", () => engine.draw());
+  addEventListener("resize", () => { renderWords(); engine.draw(); });
 }
 
 function renderAll() {

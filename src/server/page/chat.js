@@ -139,7 +139,7 @@ export class Chat {
   // The answer's text, at most some times a second: a long one takes its time.
   renderSoon(node) {
     if (this.pending) return;
-    const wait = Math.min(1000, 40 + (this.lastRender || 0) * 4);
+    const wait = Math.min(5000, 40 + (this.lastRender || 0) * 4);
     this.pending = setTimeout(() => {
       this.pending = null;
       const element = list.querySelector(`[data-id="${node.id}"]`);
@@ -217,7 +217,7 @@ export class Chat {
       body = made;
     }
     body.dataset.view = asTokens ? "tokens" : "text";
-    if (asTokens) renderTokens(body, node.logprobs); else renderMarkdown(body, node.content);
+    if (asTokens) renderTokens(body, node.logprobs); else renderMarkdown(body, node.content, running);
     body.classList.toggle("cursor", running);
     let details = element.querySelector(":scope > details");
     if (node.reasoning && !details) body.before(details = this.reasoning(node));

@@ -61,11 +61,14 @@ export class EngineView {
     blocks.append(this.blockKeys);
     const passes = section("passes", t("passesNote"));
     passes.append(...keys("prefill", "decode"));
+    const top = panel.scrollTop;
     panel.replaceChildren(cards, blocks, passes, section("speed", ""), section("latency", ""));
     this.keys = keys;
     this.draw();
+    panel.scrollTop = top;
   }
 
+  // `onError(error)`: what went wrong, null when nothing does any more.
   open(onError) {
     this.build();
     if (this.controller) return;
@@ -82,7 +85,10 @@ export class EngineView {
   async listen(signal, onError) {
     while (!signal.aborted) {
       try {
-        for await (const event of engineEvents(signal)) this.take(event);
+        for await (const event of engineEvents(signal)) {
+          this.take(event);
+          onError(null);
+        }
       } catch (error) {
         if (signal.aborted) return;
         onError(error);

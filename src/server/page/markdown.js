@@ -20,7 +20,9 @@ function mathRule(state, silent) {
   for (const [open, close, display] of kMath) {
     if (!state.src.startsWith(open, state.pos)) continue;
     const begin = state.pos + open.length;
-    let end = state.src.indexOf(close, begin);
+    state.unclosed ??= new Set();  // looked for once: many openings without an end take no longer than one
+    let end = state.unclosed.has(close) ? -1 : state.src.indexOf(close, begin);
+    if (end < 0) state.unclosed.add(close);
     while (end > 0 && close === "$" && state.src[end - 1] === "\\") end = state.src.indexOf(close, end + 1);
     if (end < 0 || end === begin || end > state.posMax) continue;
     const inside = state.src.slice(begin, end);
@@ -74,12 +76,12 @@ function makeParser() {
   return made;
 }
 
-function decorateCode(pre) {
+function decorateCode(pre, longest) {
   const code = pre.querySelector("code");
   if (!code) return;
   const text = code.textContent;
   const name = /(?:^|\s)language-([\w+#.-]+)/.exec(code.className)?.[1];
-  if (window.hljs && name && window.hljs.getLanguage(name) && text.length < 100000) window.hljs.highlightBlock(code);
+  if (window.hljs && name && window.hljs.getLanguage(name) && text.length < longest) window.hljs.highlightBlock(code);
   code.tabIndex = 0;  // so that the keyboard can scroll it
   const button = document.createElement("button");
   button.type = "button";
@@ -117,29 +119,33 @@ export async function copyText(text, button) {
   setTimeout(() => { button.textContent = t("copy"); }, 1200);
 }
 
-const shown = new WeakMap();  // element -> the HTML of each block that it shows
+const shown = new WeakMap();  // element -> {text, blocks}: what it shows, and the HTML of each block
 
-// Makes `element` show `text`, and keeps the blocks that are the same already.
-export function renderMarkdown(element, text) {
+// Makes `element` show `text`, and keeps the blocks that are the same already. `growing`: more will come, and soon.
+export function renderMarkdown(element, text, growing = false) {
   if (!window.markdownit || !window.DOMPurify) {
     element.textContent = text;
     element.classList.add("plain-text");
     return;
   }
+  const before = shown.get(element) || { blocks: [] };
+  if (before.text === text && before.growing === growing) return;
   parser ??= makeParser();
   const fragment = window.DOMPurify.sanitize(parser.render(text), kAllowed);
-  const before = shown.get(element) || [];
   const blocks = [...fragment.children];
   const now = blocks.map((block) => block.outerHTML);
-  shown.set(element, now);
+  const last = blocks.at(-1);
+  const plain = growing && last?.tagName === "PRE" && now.at(-1).length > 10000;  // colours would take longer than the next word
+  if (plain) now[now.length - 1] += " growing";
+  shown.set(element, { text, growing, blocks: now });
   let same = 0;
-  while (same < now.length && now[same] === before[same]) blocks[same++].remove();
+  while (same < now.length && now[same] === before.blocks[same]) blocks[same++].remove();
   while (element.children.length > same) element.lastElementChild.remove();
   for (const link of fragment.querySelectorAll("a")) {
     link.target = "_blank";
     link.rel = "noopener noreferrer";
   }
   for (const math of fragment.querySelectorAll("span.math")) decorateMath(math);
-  for (const pre of fragment.querySelectorAll("pre")) decorateCode(pre);
+  for (const pre of fragment.querySelectorAll("pre")) decorateCode(pre, plain && pre === last ? 0 : 100000);
   element.append(...fragment.children);
 }

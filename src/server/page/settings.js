@@ -9,7 +9,9 @@ const kNumbers = [["temperature", 0, 2, 0.05], ["top_p", 0.001, 1, 0.01], ["top_
 let values = load();
 
 function load() {
-  try { return JSON.parse(localStorage.getItem("settings")) || {}; } catch { return {}; }
+  let kept = null;
+  try { kept = JSON.parse(localStorage.getItem("settings")); } catch { /* as if there were none */ }
+  return kept !== null && typeof kept === "object" && !Array.isArray(kept) ? kept : {};
 }
 function save() {
   try { localStorage.setItem("settings", JSON.stringify(values)); } catch { /* kept until the page closes */ }
@@ -21,7 +23,7 @@ export function setting(name) { return values[name]; }
 export function requestFields() {
   const fields = {};
   for (const [name] of kNumbers) if (Number.isFinite(values[name])) fields[name] = values[name];
-  const stop = (values.stop || "").split("\n").filter(Boolean);
+  const stop = String(values.stop || "").split("\n").filter(Boolean);
   if (stop.length) fields.stop = stop;
   if (values.think === "on" || values.think === "off") fields.chat_template_kwargs = { enable_thinking: values.think === "on" };
   if (values.logprobs) Object.assign(fields, { logprobs: true, top_logprobs: 5 });
@@ -65,7 +67,8 @@ export function renderSettings(panel, { props, conversation, changed, keyChanged
     const input = document.createElement("input");
     Object.assign(input, { type: "number", id: `set-${name}`, min: low, max: high, step, value: values[name] ?? "" });
     const own = defaults[name];
-    input.placeholder = own === undefined || own === null ? t("none") : t("byDefault", { value: Number.isInteger(own) ? own : Number(own).toPrecision(3).replace(/\.?0+$/, "") });
+    const unlimited = name === "max_tokens" && !(own > 0);
+    input.placeholder = unlimited ? t("contextHolds") : own === undefined || own === null ? t("none") : t("byDefault", { value: Number.isInteger(own) ? own : Number(own).toPrecision(3).replace(/\.?0+$/, "") });
     const take = () => {
       // The step is the arrows' alone: what lies between is a value as good.
       const value = Number(input.value);

@@ -69,6 +69,7 @@ class Page(ServeTestCase):
         os.makedirs(PICTURES, exist_ok=True)
         cls.playwright = sync_playwright().start()
         cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        cls.context = cls.browser.new_context(viewport={"width": 1200, "height": 800}, locale="en-US", accept_downloads=True)
 
     @classmethod
     def tearDownClass(cls):
@@ -77,9 +78,10 @@ class Page(ServeTestCase):
         super().tearDownClass()
 
     def setUp(self):
-        self.context = self.browser.new_context(viewport={"width": 1200, "height": 800}, locale="en-US", accept_downloads=True)
-        self.addCleanup(self.context.close)
         self.page = self.context.new_page()
+        self.addCleanup(lambda: [page.close() for page in self.context.pages])
+        self.devtools = self.context.new_cdp_session(self.page)
+        self.devtools.send("Storage.clearDataForOrigin", {"origin": self.server.url, "storageTypes": "local_storage,indexeddb"})
         self.page.set_default_timeout(60_000)
         self.problems, self.elsewhere = [], []
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
@@ -466,15 +468,14 @@ class Page(ServeTestCase):
 
     def test_a_full_disk_is_said(self):
         self.spoken()
-        devtools = self.context.new_cdp_session(self.page)
-        devtools.send("Storage.overrideQuotaForOrigin", {"origin": self.server.url, "quotaSize": 1000})
+        self.devtools.send("Storage.overrideQuotaForOrigin", {"origin": self.server.url, "quotaSize": 1000})
         self.send("A question")
         self.say("An answer")
         self.end()
         self.settle()
         expect(self.page.locator("#notice")).to_contain_text("QuotaExceeded")
         expect(self.answers()).to_have_text("An answer")
-        devtools.send("Storage.overrideQuotaForOrigin", {"origin": self.server.url})
+        self.devtools.send("Storage.overrideQuotaForOrigin", {"origin": self.server.url})
         self.send("Another")
         self.end()
         expect(self.page.locator("#notice")).to_be_hidden()

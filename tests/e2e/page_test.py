@@ -286,7 +286,8 @@ class Page(ServeTestCase):
         entry = {"token": "An", "id": 5, "logprob": -0.5, "bytes": [65, 110], "top_logprobs": [{"token": "The", "id": 6, "logprob": -1.5}]}
         self.page.evaluate("streams[0].say({ reasoning_content: 'Well.' })")
         self.say("An", logprobs={"content": [entry]})
-        self.say(" answer.", logprobs={"content": [{**entry, "token": " answer.", "id": 7, "logprob": -9999.0}]})
+        self.say(" answer.", logprobs={"content": [{**entry, "token": " answer.", "id": 7, "logprob": -9999.0},
+                                                   {**entry, "token": "\ufffd", "bytes": [228, 189]}]})
         self.page.evaluate("""() => { const last = { finish_reason: "length" }; const s = streams[0]; const end = s.end;
           s.say({}, {}); end(last); }""")
         self.settle()
@@ -322,7 +323,7 @@ class Page(ServeTestCase):
         self.page.reload()
         expect(self.page.locator(".message")).to_have_count(4)
         self.page.click("[data-action=tokens]")
-        expect(self.page.locator(".token")).to_have_text(["An", " answer."])
+        expect(self.page.locator(".token")).to_have_text(["An", " answer.", "⟨e4 bd⟩"])
         self.page.locator(".token").first.focus()
         self.page.keyboard.press("ArrowRight")
         expect(self.page.locator("#token-tip tr").nth(1)).to_contain_text("answer.")
@@ -438,6 +439,27 @@ class Page(ServeTestCase):
         self.assertFalse(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
         self.assertFalse(self.page.evaluate("document.getElementById('messages').scrollWidth > innerWidth"))
         self.page.screenshot(path=os.path.join(PICTURES, "formulas-phone.png"))
+
+    def test_a_key_and_a_server_that_is_away_are_asked_for(self):
+        self.page.route("**/props", lambda route: route.abort() if self.away else route.continue_() if
+                        route.request.headers.get("authorization") == "Bearer right" else
+                        route.fulfill(status=401, content_type="application/json", body='{"error": {"message": "no"}}'))
+        self.away = False
+        self.page.reload()
+        expect(self.page.locator("#notice")).to_contain_text("needs an API key")
+        expect(self.page.locator("#set-key")).to_be_focused()
+        for key, said in (("wrong", "does not know"), ("right", "")):
+            self.page.fill("#set-key", key)
+            self.page.press("#set-key", "Enter")
+            expect(self.page.locator("#notice")).to_contain_text(said)
+        expect(self.page.locator("#notice")).to_be_hidden()
+        self.away = True
+        self.page.reload()
+        expect(self.page.locator("#notice")).to_contain_text("does not answer")
+        self.away = False
+        expect(self.page.locator("#notice")).to_be_hidden()
+        expect(self.page.locator("#model")).not_to_be_empty()
+        self.problems.clear()  # the browser reports each
 
     def test_two_tabs_share_what_is_stored(self):
         self.spoken()

@@ -14,6 +14,7 @@ const keep = (name, value) => { try { localStorage.setItem(name, value); } catch
 
 let props = null;
 let again = null;
+let noticeEnd = null;
 let conversations = [];
 const engine = new EngineView();
 const chat = new Chat(() => { renderList(); renderComposer(); }, (error) => {
@@ -27,6 +28,8 @@ function notice(text, bad = false, kind = "") {
   $("notice").classList.toggle("bad", bad);
   $("notice").hidden = !text;
   $("notice").dataset.kind = kind;
+  clearTimeout(noticeEnd);
+  if (!kind && !bad) noticeEnd = setTimeout(() => { $("notice").hidden = true; }, 8000);
 }
 
 // An error of the server; null when it answers again. Where it may come back by itself it is asked until it does.
@@ -49,7 +52,7 @@ async function loadProps() {
     $("model").textContent = `${props.models[0]} · ${props.device}`;
     const missing = missingLibraries();
     failed(null);
-    if (missing.length) notice(t("plain", { libraries: missing.join(", ") }));
+    if (missing.length) notice(t("plain", { libraries: missing.join(", ") }), false, "plain");
   } catch (error) {
     failed(error);
   }
@@ -124,10 +127,12 @@ function openSettings(open) {
   if ($("settings").hidden !== open) return;
   $("settings").hidden = !open;
   $("settings-button").setAttribute("aria-expanded", open);
+  if (open) openSide(false);
   renderPanel();
 }
 
 function openSide(open) {
+  if (open && narrow()) openSettings(false);
   $("side").classList.toggle("open", open);
   $("menu").setAttribute("aria-expanded", open);
 }

@@ -29,9 +29,10 @@ function object(value, where) {
 }
 
 function tokenOf(value, where) {
-  const { token, id, logprob } = object(value, where);
+  const { token, id, logprob, bytes } = object(value, where);
   const copy = { token: text(token, `${where}.token`, 10000), logprob: number(logprob, `${where}.logprob`, -1e30, 1e-3) };
   if (id !== undefined) copy.id = number(id, `${where}.id`, 0, 2 ** 31);
+  if (token.includes("\ufffd") && bytes) copy.bytes = list(bytes, `${where}.bytes`, 1000).map((byte) => number(byte, `${where}.bytes`, 0, 255));
   return copy;
 }
 // An entry of an answer's log-probabilities, as the page keeps it.

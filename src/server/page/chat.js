@@ -109,7 +109,7 @@ export class Chat {
       if (error.name === "AbortError") {
         node.finish = "stopped";
       } else {
-        node.error = error.status ? error.message : t(node.content || node.reasoning ? "brokenOff" : "unreachable");
+        node.error = error.status ? error.message : node.content || node.reasoning ? "brokenOff" : "unreachable";
         if (!node.content && !node.reasoning) delete node.finish;
         if (error.status === 401) this.onProblem(error);
       }
@@ -223,7 +223,7 @@ export class Chat {
     if (node.reasoning && !details) body.before(details = this.reasoning(node));
     if (node.reasoning) this.fillReasoning(details, node, running); else details?.remove();
     while (body.nextSibling) body.nextSibling.remove();
-    if (node.error) body.after(Object.assign(document.createElement("p"), { className: "error", textContent: node.error }));
+    if (node.error) body.after(Object.assign(document.createElement("p"), { className: "error", textContent: t(node.error) }));
     if (!running) element.append(this.tools(node));
   }
 
@@ -249,7 +249,7 @@ export class Chat {
     button.textContent = label ?? t(name);
     button.dataset.action = name;
     if (label) button.setAttribute("aria-label", t(name));
-    button.disabled = Boolean(this.running);
+    button.disabled = Boolean(this.running) && ["previous", "next", "regenerate", "save"].includes(name);
     button.addEventListener("click", () => action(button));
     return button;
   }
@@ -308,9 +308,7 @@ export class Chat {
     });
     const row = document.createElement("div");
     row.className = "tools";
-    const cancelButton = this.button("cancel", cancel);
-    cancelButton.disabled = false;
-    row.append(this.button("save", () => this.saveEdit(node, area.value)), cancelButton);
+    row.append(this.button("save", () => this.saveEdit(node, area.value)), this.button("cancel", cancel));
     element.replaceChildren(area, row);
   }
 }

@@ -91,6 +91,8 @@ export class EngineView {
         }
       } catch (error) {
         if (signal.aborted) return;
+        this.state = null;
+        this.draw();
         onError(error);
       }
       await new Promise((resolve) => setTimeout(resolve, 2000));
@@ -129,10 +131,7 @@ export class EngineView {
     const last = this.samples.at(-1) || {};
     const mean = (name) => last[`qwench:${name}_count`] ? `${(1000 * last[`qwench:${name}_sum`] / last[`qwench:${name}_count`]).toFixed(1)} ms` : "–";
     const rates = this.rates();
-    if (this.state) {
-      this.cards.running.textContent = this.state.running;
-      this.cards.waiting.textContent = this.state.waiting;
-    }
+    for (const name of ["running", "waiting"]) this.cards[name].textContent = this.state?.[name] ?? "–";
     this.cards.rate.textContent = rates.length ? rates.at(-1).toFixed(1) : "–";
     this.cards.firstToken.textContent = mean("time_to_first_token_seconds");
     this.cards.between.textContent = mean("inter_token_latency_seconds");

@@ -3,7 +3,9 @@ import { t } from "./i18n.js";
 
 const tip = document.getElementById("token-tip");
 
-function shown(token) { return JSON.stringify(token).slice(1, -1); }
+// A piece of a character is shown as its bytes.
+function text(entry) { return entry.bytes ? `⟨${entry.bytes.map((byte) => Math.floor(byte).toString(16).padStart(2, "0")).join(" ")}⟩` : entry.token; }
+function shown(entry) { return JSON.stringify(text(entry)).slice(1, -1); }
 function percent(logprob) { return `${(100 * Math.exp(logprob)).toFixed(2)} %`; }
 
 function fillTip(entry) {
@@ -14,7 +16,7 @@ function fillTip(entry) {
   };
   row([t("tokens"), t("id"), t("probability")], "th");
   const others = entry.top_logprobs.filter((other) => other.id !== entry.id);
-  for (const one of [entry, ...others]) row([shown(one.token), one.id ?? "", percent(one.logprob)], "td");
+  for (const one of [entry, ...others]) row([shown(one), one.id ?? "", percent(one.logprob)], "td");
   tip.replaceChildren(table);
 }
 
@@ -44,7 +46,7 @@ export function renderTokens(element, entries) {
     const span = document.createElement("span");
     span.className = "token";
     span.tabIndex = i === 0 ? 0 : -1;
-    span.textContent = entry.token;
+    span.textContent = text(entry);
     span.style.setProperty("--doubt", Math.round(60 * (1 - Math.exp(entry.logprob))));
     const show = () => { fillTip(entry); place(span); };
     span.addEventListener("mouseenter", show);

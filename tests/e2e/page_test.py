@@ -183,8 +183,11 @@ class Page(ServeTestCase):
         self.page.click(".message.assistant [data-action=regenerate]")
         self.settle()
         expect(self.page.locator(".message.assistant .branch")).to_have_text("2/2")
-        self.page.click(".message.user [data-action=previous]")
+        self.page.focus(".message.user [data-action=previous]")
+        self.page.keyboard.press("Enter")
         expect(self.page.locator(".message.user .body")).to_have_text("Say one.")
+        self.page.keyboard.press("Tab")
+        expect(self.page.locator(".message.user [data-action=copy]")).to_be_focused()  # the keyboard is where it was
         expect(self.page.locator(".message")).to_have_count(2)
 
     def test_model_text_is_never_html(self):
@@ -345,6 +348,7 @@ class Page(ServeTestCase):
         expect(self.page.locator("#notice")).to_contain_text("no export")
         expect(self.page.locator("#conversations li")).to_have_count(0)
         polluted = json.dumps(file({"title": "<img src=x onerror=window.hacked=1>", "nodes": {"__proto__": node, "a": {**node, "parent": "__proto__"}}}))
+        polluted = polluted.replace('"content": "x"', '"content": "x", "error": "constructor", "finish": "toString"')
         self.take_in(polluted.replace('"role": "user"', '"role": "user", "__proto__": {"bad": 1}'))
         expect(self.page.locator(".message")).to_have_count(2)
         self.assertIsNone(self.page.evaluate("({}).bad ?? ({}).role ?? window.hacked ?? null"))

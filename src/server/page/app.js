@@ -15,6 +15,7 @@ const keep = (name, value) => { try { localStorage.setItem(name, value); } catch
 let props = null;
 let again = null;
 let noticeEnd = null;
+let listPending = null;
 let conversations = [];
 const engine = new EngineView();
 const chat = new Chat(() => { renderList(); renderComposer(); }, (error) => {
@@ -109,7 +110,7 @@ async function heard({ changed, removed }) {
   const stored = await storedConversation(changed);
   if (!stored) return;
   if (mine) chat.takeOver(mine, stored); else if (!conversations.some((conversation) => conversation.id === changed)) conversations.push(stored);
-  renderList();
+  listPending ??= setTimeout(() => { listPending = null; renderList(); }, 100);
 }
 
 function renderComposer() {

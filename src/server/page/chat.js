@@ -165,7 +165,8 @@ export class Chat {
     const nodes = branch(this.conversation);
     const top = list.scrollTop;
     const at = document.activeElement;
-    const focus = list.contains(at) ? { id: at.closest("[data-id]")?.dataset.id, action: at.dataset.action, from: at.selectionStart, to: at.selectionEnd } : null;
+    const article = list.contains(at) && at.closest("[data-id]");
+    const focus = article ? { id: article.dataset.id, index: [...list.children].indexOf(article), action: at.dataset.action, from: at.selectionStart, to: at.selectionEnd } : null;
     const before = new Map(anew ? [] : [...list.children].map((element) => [element.dataset.id, element]));
     const elements = nodes.map((node) => this.message(node, before.get(node.id)));
     if (nodes.length === 0) elements.push(Object.assign(document.createElement("p"), { className: "empty", textContent: t("empty") }));
@@ -183,9 +184,10 @@ export class Chat {
     if (focus && document.activeElement !== at) this.focusAgain(focus);
   }
 
-  focusAgain({ id, action, from, to }) {
-    const article = list.querySelector(`[data-id="${id}"]`);
-    const element = article?.querySelector(action ? `[data-action="${action}"]` : "textarea") || article?.querySelector(".tools button");
+  // To where it was, or the nearest: a branch that is shown in its place, a button that may be pressed.
+  focusAgain({ id, index, action, from, to }) {
+    const article = list.querySelector(`[data-id="${id}"]`) || list.children[index];
+    const element = article?.querySelector(action ? `[data-action="${action}"]:not(:disabled)` : "textarea") || article?.querySelector(".tools button:not(:disabled)");
     element?.focus({ preventScroll: true });
     if (element?.tagName === "TEXTAREA" && from !== undefined) element.setSelectionRange(from, to);
   }
@@ -278,8 +280,9 @@ export class Chat {
         this.render();
       }));
     }
-    const notes = [];
-    if (node.usage) notes.push(t("stats", { ...node.usage, rate: (node.rate || 0).toFixed(1) }));
+    const notes = node.content || node.reasoning || node.error ? [] : [t("noText")];
+    if (node.usage) notes.push(t("stats", node.usage));
+    if (node.rate) notes.push(t("speedNote", { rate: node.rate.toFixed(1) }));
     if (["length", "stopped", "cut"].includes(node.finish)) notes.push(t(node.finish));
     tools.append(Object.assign(document.createElement("span"), { className: "stats", textContent: notes.join(" · ") }));
     return tools;

@@ -71,6 +71,7 @@ function renderWords() {
 function renderList() {
   if (chat.conversation && chat.conversation.leaf && !chat.conversation.removed && !conversations.includes(chat.conversation)) conversations.push(chat.conversation);
   conversations.sort((a, b) => b.time - a.time);
+  document.title = chat.conversation?.title ? `${chat.conversation.title} · qwench` : "qwench";
   $("conversations").replaceChildren(...conversations.map((conversation) => {
     const item = document.createElement("li");
     const title = conversation.title || t("untitled");

@@ -94,7 +94,7 @@ function conversationOf(value, where) {
 
 export function exported(conversations) {
   return JSON.stringify({ format: kFormat, version: kVersion,
-    conversations: conversations.map(({ id, title, time, system, leaf, nodes }) => ({ id, title, time, system, leaf, nodes })) }, null, 1);
+    conversations: conversations.map(({ id, title, time, system, leaf, nodes }) => ({ id, title, time, system, leaf, nodes })) });
 }
 
 // What an export holds; throws an Error that says what is wrong.

@@ -2,7 +2,7 @@
 import { t } from "./i18n.js";
 import { chat as askModel } from "./api.js";
 import { tokenEntry } from "./archive.js";
-import { addNode, branch, putConversation, showBranch, siblings, takeOver } from "./store.js";
+import { addNode, branch, families, putConversation, showBranch, takeOver } from "./store.js";
 import { copyText, renderMarkdown } from "./markdown.js";
 import { renderTokens } from "./tokens.js";
 import { requestFields } from "./settings.js";
@@ -163,6 +163,7 @@ export class Chat {
     clearTimeout(this.pending);
     this.pending = null;
     const nodes = branch(this.conversation);
+    this.families = families(this.conversation);
     const top = list.scrollTop;
     const at = document.activeElement;
     const article = list.contains(at) && at.closest("[data-id]");
@@ -213,13 +214,15 @@ export class Chat {
     const running = this.running?.node === node;
     const asTokens = this.tokenView.has(node.id) && Boolean(node.logprobs);
     let body = element.querySelector(":scope > .body");
-    if (!body || asTokens || body.dataset.view === "tokens") {
+    const view = asTokens ? `tokens ${node.logprobs.length}` : "text";
+    if (body?.dataset.view !== view) {
       const made = Object.assign(document.createElement("div"), { className: "body" });
       if (body) body.replaceWith(made); else element.append(made);
       body = made;
+      body.dataset.view = view;
+      if (asTokens) renderTokens(body, node.logprobs);
     }
-    body.dataset.view = asTokens ? "tokens" : "text";
-    if (asTokens) renderTokens(body, node.logprobs); else renderMarkdown(body, node.content, running);
+    if (!asTokens) renderMarkdown(body, node.content, running);
     body.classList.toggle("cursor", running);
     let details = element.querySelector(":scope > details");
     if (node.reasoning && !details) body.before(details = this.reasoning(node));
@@ -259,7 +262,7 @@ export class Chat {
   tools(node) {
     const tools = document.createElement("div");
     tools.className = "tools";
-    const all = siblings(this.conversation, node);
+    const all = this.families.get(node.parent) || [node];
     if (all.length > 1) {
       const at = all.indexOf(node);
       const go = (step) => { showBranch(this.conversation, all[at + step]); this.save(); this.render(); };

@@ -94,17 +94,19 @@ export function branch(conversation) {
   for (let id = conversation.leaf; id !== null && conversation.nodes[id]; id = conversation.nodes[id].parent) nodes.push(conversation.nodes[id]);
   return nodes.reverse();
 }
-export function siblings(conversation, node) {
-  return Object.values(conversation.nodes).filter((other) => other.parent === node.parent).sort((a, b) => a.time - b.time || (a.id < b.id ? -1 : 1));
+// Nodes by what is above them, the oldest first.
+export function families(conversation) {
+  const found = new Map();
+  for (const node of Object.values(conversation.nodes).sort((a, b) => a.time - b.time || (a.id < b.id ? -1 : 1))) {
+    if (found.has(node.parent)) found.get(node.parent).push(node); else found.set(node.parent, [node]);
+  }
+  return found;
 }
 // Shows another branch: that node, and below it the newest.
 export function showBranch(conversation, node) {
+  const below = families(conversation);
   let leaf = node;
-  for (;;) {
-    const below = Object.values(conversation.nodes).filter((other) => other.parent === leaf.id).sort((a, b) => b.time - a.time);
-    if (below.length === 0) break;
-    leaf = below[0];
-  }
+  while (below.has(leaf.id)) leaf = below.get(leaf.id).at(-1);
   conversation.leaf = leaf.id;
 }
 // Takes over what another tab has written, but for the node `own` that is being written here.

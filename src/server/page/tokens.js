@@ -41,6 +41,14 @@ function step(event) {
 
 export function renderTokens(element, entries) {
   element.classList.add("plain-text");
+  const entryOf = new WeakMap();
+  const show = (event) => {
+    if (!entryOf.has(event.target)) return;
+    fillTip(entryOf.get(event.target));
+    place(event.target);
+  };
+  for (const come of ["mouseover", "focusin"]) element.addEventListener(come, show);
+  for (const leave of ["mouseout", "focusout"]) element.addEventListener(leave, () => { tip.hidden = true; });
   element.addEventListener("keydown", step);
   element.replaceChildren(...entries.map((entry, i) => {
     const span = document.createElement("span");
@@ -48,10 +56,7 @@ export function renderTokens(element, entries) {
     span.tabIndex = i === 0 ? 0 : -1;
     span.textContent = text(entry);
     span.style.setProperty("--doubt", Math.round(60 * (1 - Math.exp(entry.logprob))));
-    const show = () => { fillTip(entry); place(span); };
-    span.addEventListener("mouseenter", show);
-    span.addEventListener("focus", show);
-    for (const leave of ["mouseleave", "blur"]) span.addEventListener(leave, () => { tip.hidden = true; });
+    entryOf.set(span, entry);
     return span;
   }));
 }

@@ -1,5 +1,5 @@
 // Conversations as a file, and back. What a file holds is checked field by field: it may be anybody's.
-import { newConversation, newId } from "./store.js";
+import { newConversation, newId, plain } from "./store.js";
 
 const kFormat = "qwench-conversations";
 const kVersion = 2;  // 1 had no finish, error, usage, rate, thought and logprobs
@@ -93,8 +93,7 @@ function conversationOf(value, where) {
 }
 
 export function exported(conversations) {
-  return JSON.stringify({ format: kFormat, version: kVersion,
-    conversations: conversations.map(({ id, title, time, system, leaf, nodes }) => ({ id, title, time, system, leaf, nodes })) });
+  return JSON.stringify({ format: kFormat, version: kVersion, conversations: conversations.map(plain) });
 }
 
 // What an export holds; throws an Error that says what is wrong.

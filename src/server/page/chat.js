@@ -2,7 +2,7 @@
 import { t } from "./i18n.js";
 import { chat as askModel } from "./api.js";
 import { tokenEntry } from "./archive.js";
-import { addNode, branch, families, putConversation, showBranch, takeOver } from "./store.js";
+import { addNode, branch, families, putAtOnce, putConversation, showBranch, takeOver } from "./store.js";
 import { copyText, renderMarkdown } from "./markdown.js";
 import { renderTokens } from "./tokens.js";
 import { requestFields } from "./settings.js";
@@ -68,7 +68,7 @@ export class Chat {
     return stored;
   }
 
-  saveAnswers() { for (const { conversation } of this.answers.values()) putConversation(conversation).catch(() => {}); }
+  saveAnswers() { for (const { conversation } of this.answers.values()) putAtOnce(conversation); }
 
   // What there is of an answer is stored every now and then: the page may be gone before its end.
   async saveSoon(answer) {

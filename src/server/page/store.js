@@ -52,16 +52,28 @@ export async function storedConversation(id) {
   if (found) known.add(id);
   return found;
 }
+// What is kept of a conversation.
+export function plain({ id, title, time, system, leaf, nodes }) { return { id, title, time, system, leaf, nodes }; }
+
+// Without looking at what lies there: all that a page has time for when it is closed.
+export function putAtOnce(conversation) {
+  if (!database || conversation.removed) return;
+  try {
+    const transaction = database.transaction("conversations", "readwrite");
+    transaction.objectStore("conversations").put(plain(conversation));
+    transaction.commit();
+  } catch { /* what was stored before is kept */ }
+}
 export async function putConversation(conversation) {
   if (conversation.removed) return;
   if (!database) { memory.set(conversation.id, conversation); return; }
-  const { id, title, time, system, leaf } = conversation;
+  const { id } = conversation;
   await transact("readwrite", (store) => {
     store.get(id).onsuccess = (event) => {
       const stored = event.target.result;
       if (!stored && known.has(id)) { conversation.removed = true; return; }
       for (const node of Object.values(stored?.nodes || {})) conversation.nodes[node.id] ??= node;
-      store.put({ id, title, time, system, leaf, nodes: conversation.nodes });
+      store.put(plain(conversation));
     };
   });
   if (conversation.removed) return;

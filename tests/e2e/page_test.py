@@ -334,10 +334,18 @@ class Page(PageTestCase):
         self.page.screenshot(path=os.path.join(PICTURES, "formulas-phone.png"))
 
     def test_a_key_and_a_server_that_is_away_are_asked_for(self):
-        self.page.route("**/props", lambda route: route.abort() if self.away else route.continue_() if
-                        route.request.headers.get("authorization") == "Bearer right" else
-                        route.fulfill(status=401, content_type="application/json", body='{"error": {"message": "no"}}'))
-        self.away = False
+        state = "locked"
+
+        def answer(route):
+            if state == "away":
+                route.abort()
+            elif state == "loading":
+                route.fulfill(status=503, content_type="application/json", body='{"error": {"message": "no", "code": "loading"}}')
+            elif state == "locked" and route.request.headers.get("authorization") != "Bearer right":
+                route.fulfill(status=401, content_type="application/json", body='{"error": {"message": "no"}}')
+            else:
+                route.continue_()
+        self.page.route("**/props", answer)
         self.page.reload()
         expect(self.page.locator("#notice")).to_contain_text("needs an API key")
         expect(self.page.locator("#set-key")).to_be_focused()
@@ -346,10 +354,12 @@ class Page(PageTestCase):
             self.page.press("#set-key", "Enter")
             expect(self.page.locator("#notice")).to_contain_text(said)
         expect(self.page.locator("#notice")).to_be_hidden()
-        self.away = True
+        state = "away"
         self.page.reload()
         expect(self.page.locator("#notice")).to_contain_text("does not answer")
-        self.away = False
+        state = "loading"
+        expect(self.page.locator("#notice")).to_contain_text("being loaded")
+        state = "there"
         expect(self.page.locator("#notice")).to_be_hidden()
         expect(self.page.locator("#model")).not_to_be_empty()
         self.problems.clear()  # the browser reports each

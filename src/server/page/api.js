@@ -9,7 +9,10 @@ export function setApiKey(value) {
 }
 
 export class ApiError extends Error {
-  constructor(status, message) { super(message); this.status = status; }
+  constructor(status, message, code = "") {
+    super(message);
+    Object.assign(this, { status, code });
+  }
 }
 
 async function ask(path, options = {}) {
@@ -17,9 +20,9 @@ async function ask(path, options = {}) {
   if (apiKey()) headers.Authorization = `Bearer ${apiKey()}`;
   const response = await fetch(path, { ...options, headers });
   if (response.ok) return response;
-  let message = `${response.status}`;
-  try { message = (await response.json()).error.message; } catch { /* the status says it */ }
-  throw new ApiError(response.status, message);
+  let error = {};
+  try { error = (await response.json()).error; } catch { /* the status says it */ }
+  throw new ApiError(response.status, error.message || `${response.status}`, error.code);
 }
 
 export async function props() { return (await ask("/props")).json(); }

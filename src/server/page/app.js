@@ -37,7 +37,9 @@ function notice(text, bad = false, kind = "") {
 function failed(error) {
   const told = $("notice").dataset.kind === "server";
   if (!error) { if (told) notice(""); return; }
-  notice(error.status === 401 ? t(apiKey() ? "wrongKey" : "needKey") : error.status ? error.message : t("unreachable"), true, "server");
+  const loading = error.code === "loading";
+  notice(loading ? t("loading") : error.status === 401 ? t(apiKey() ? "wrongKey" : "needKey") : error.status ? error.message : t("unreachable"),
+    !loading, "server");
   if (error.status !== 401) {
     clearTimeout(again);
     again = setTimeout(loadProps, error.status === 503 ? 1000 : 3000);

@@ -78,7 +78,6 @@ class SchemaCompiler {
   TextProduct string_product(const std::vector<StringCondition>& conditions, const std::string& path,
                              StringSpelling spelling = StringSpelling::json);
   Expr compile_number(const Json& schema, bool integer, const std::string& path);
-  Expr numbers_but(const NumberRange& range, const Json& excluded, const std::string& path);
   std::optional<NumberBound> bound(const Json& schema, const char* inclusive, const char* exclusive,
                                    bool lower, const std::string& path) const;
 

@@ -7,6 +7,7 @@
 namespace qwench {
 namespace {
 
+constexpr int kMostNegatedStep = 1000;
 const char* const kTypes[] = {"array", "boolean", "null", "number", "object", "string"};
 
 Json beside(const char* type, Json assertion) {
@@ -126,10 +127,12 @@ void SchemaDocument::add_breaks(const Json& schema, const std::string& keyword, 
   }
   if (keyword == "type") {
     const std::set<std::string> taken = types_of(schema);
-    if (taken.contains("integer") && !taken.contains("number")) refuse();
+    const bool only_integers = taken.contains("integer") && !taken.contains("number");
+    if (only_integers) ways.push_back(beside("number", {{"not", {{"type", "integer"}}}}));
     Json others = Json::array();
     for (const char* type : kTypes) {
-      if (!taken.contains(type)) others.push_back(type);
+      if (!taken.contains(type) && !(only_integers && type == std::string_view("number")))
+        others.push_back(type);
     }
     if (!others.empty()) ways.push_back({{"type", others}});
   } else if (keyword == "enum" || keyword == "const") {
@@ -137,13 +140,26 @@ void SchemaDocument::add_breaks(const Json& schema, const std::string& keyword, 
     if (!values.is_array() || !add_other_values(values, ways)) refuse();
   } else if (keyword == "pattern") {
     ways.push_back(beside("string", {{"not", {{"pattern", value}}}}));
+  } else if (keyword == "multipleOf" && value.is_number_integer() && value > 0 && value <= kMostNegatedStep) {
+    ways.push_back(beside("number", {{"not", {{"multipleOf", value}}}}));
+  } else if (keyword == "prefixItems") {
+    if (!value.is_array()) refuse();
+    Json before = Json::array();
+    for (const Json& item : value) {
+      Json broken = negate(item, path, depth);
+      Json list = before;
+      list.push_back(broken);
+      if (!is_false(broken))
+        ways.push_back({{"type", "array"}, {"minItems", list.size()}, {"prefixItems", list}});
+      before.push_back(true);
+    }
   } else if (keyword == kAlso) {
     for (const Json& one : value) {
       if (one.contains("pattern")) {
         ways.push_back(beside("string", {{"not", one}}));
       } else if (one.contains("not") && one["not"].contains("pattern")) {
         ways.push_back({{"type", "string"}, {"pattern", one["not"]["pattern"]}});
-      } else if (one.contains("not") && one["not"].contains("enum")) {
+      } else if (one.contains("not") && !one["not"].contains("format")) {
         ways.push_back(one["not"]);
       } else {
         refuse();

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "core/utf8.h"
 #include "grammar/schema_compiler.h"
@@ -169,93 +168,6 @@ std::optional<GrammarBuilder::Expr> SchemaCompiler::string_content(const Json& s
     if (conditions[i].holds) asked |= uint32_t{1} << i;
   }
   return product.texts([&](uint32_t met) { return met == asked; });
-}
-
-std::optional<NumberBound> SchemaCompiler::bound(const Json& schema, const char* inclusive,
-                                                 const char* exclusive, bool lower,
-                                                 const std::string& path) const {
-  std::optional<NumberBound> tightest;
-  for (const char* keyword : {inclusive, exclusive}) {
-    if (!schema.contains(keyword)) continue;
-    const Json& value = schema[keyword];
-    // Draft 4 has booleans here, which say whether minimum and maximum are of the range.
-    if (value.is_boolean() && keyword == exclusive) {
-      if (tightest && value.get<bool>()) tightest->exclusive = true;
-      continue;
-    }
-    if (!value.is_number()) fail(path, fmt::format("{}: found {}, expected a number", keyword, value.dump()));
-    const auto decimal = Decimal::of(value);
-    if (!decimal) fail(path, fmt::format("{}: found {}, which has too many digits", keyword, value.dump()));
-    const NumberBound found{*decimal, keyword == exclusive};
-    if (tightest) {
-      const int order = compare(found.value, tightest->value);
-      const bool tighter = lower ? order > 0 : order < 0;
-      if (!tighter && !(order == 0 && found.exclusive)) continue;
-    }
-    tightest = found;
-  }
-  return tightest;
-}
-
-GrammarBuilder::Expr SchemaCompiler::compile_number(const Json& schema, bool integer,
-                                                    const std::string& path) {
-  NumberRange range;
-  range.low = bound(schema, "minimum", "exclusiveMinimum", true, path);
-  range.high = bound(schema, "maximum", "exclusiveMaximum", false, path);
-  range.integer = integer;
-  if (schema.contains("format") && schema["format"] == "int32") {
-    const NumberBound lowest{*Decimal::of(std::numeric_limits<int32_t>::min())};
-    const NumberBound highest{*Decimal::of(std::numeric_limits<int32_t>::max())};
-    if (!range.low || compare(range.low->value, lowest.value) < 0) range.low = lowest;
-    if (!range.high || compare(range.high->value, highest.value) > 0) range.high = highest;
-  }
-  if (schema.contains("multipleOf")) {
-    constexpr int kMost = 1000;
-    const Json& value = schema["multipleOf"];
-    const auto step = value.is_number() ? Decimal::of(value) : std::nullopt;
-    if (!step || step->negative || step->is_zero() || !step->fraction.empty() || step->whole.size() > 4 ||
-        std::stoi(step->whole) > kMost) {
-      fail(path, fmt::format("multipleOf: found {}; only whole numbers from 1 to {} are supported",
-                             value.dump(), kMost));
-    }
-    range.multiple_of = std::stoi(step->whole);
-    range.integer = true;
-  }
-  Json excluded = Json::array();
-  if (schema.contains(kAlso)) {
-    for (const Json& one : schema[kAlso]) {
-      if (!one.contains("not") || !one["not"].contains("enum")) continue;
-      for (const Json& value : one["not"]["enum"]) {
-        if (value.is_number()) excluded.push_back(value);
-      }
-    }
-  }
-  if (!excluded.empty()) return numbers_but(range, excluded, path);
-  if (!range.low && !range.high && range.multiple_of == 1)
-    return range.integer ? json_.integer() : json_.number();
-  return numbers_within(builder_, range);
-}
-
-GrammarBuilder::Expr SchemaCompiler::numbers_but(const NumberRange& range, const Json& excluded,
-                                                 const std::string& path) {
-  TextProduct product(builder_, [&](GrammarBuilder& builder) { return numbers_within(builder, range); });
-  product.add_condition([&](GrammarBuilder& builder) {
-    std::vector<Expr> ways;
-    for (const Json& value : excluded) {
-      const auto decimal = Decimal::of(value);
-      if (!decimal) fail(path, fmt::format("not: found {}, which has too many digits", value.dump()));
-      const Expr zeros = builder.repeat(builder.literal("0"), 0, GrammarBuilder::kUnbounded);
-      std::string text = (decimal->negative ? "-" : "") + decimal->whole;
-      if (!decimal->fraction.empty()) {
-        ways.push_back(builder.sequence({builder.literal(text + "." + decimal->fraction), zeros}));
-      } else {
-        ways.push_back(builder.sequence(
-            {builder.literal(text), builder.optional(builder.sequence({builder.literal("."), zeros}))}));
-      }
-    }
-    return builder.either(std::move(ways));
-  });
-  return product.texts([](uint32_t met) { return met == 0; });
 }
 
 }  // namespace qwench

@@ -203,8 +203,8 @@ TEST(JsonSchema, References) {
 }
 
 TEST(JsonSchema, KeywordsThatAreNotSupportedAreNamedWithTheirPlace) {
-  EXPECT_THAT(error_in_schema(R"({"properties":{"a":{"not":{"multipleOf":2}}}})"),
-              testing::AllOf(testing::HasSubstr("#/properties/a"), testing::HasSubstr("\"multipleOf\"")));
+  EXPECT_THAT(error_in_schema(R"({"properties":{"a":{"not":{"uniqueItems":true}}}})"),
+              testing::AllOf(testing::HasSubstr("#/properties/a"), testing::HasSubstr("\"uniqueItems\"")));
   for (const char* keyword : {"$dynamicRef", "unevaluatedItems"}) {
     EXPECT_THAT(error_in_schema(std::string("{\"anyOf\":[{}],\"") + keyword + "\":{\"a\":1}}"),
                 testing::HasSubstr(keyword));
@@ -218,7 +218,7 @@ TEST(JsonSchema, KeywordsThatAreNotSupportedAreNamedWithTheirPlace) {
   EXPECT_THAT(error_in_schema(R"({"$ref":"http://a/b"})"), testing::HasSubstr("http://a/b"));
   EXPECT_THAT(error_in_schema(R"({"$ref":"#/$defs/no"})"), testing::HasSubstr("names nothing"));
   EXPECT_THAT(
-      error_in_schema(R"({"oneOf":[{"type":"integer","multipleOf":2},{"type":"integer","multipleOf":3}]})"),
+      error_in_schema(R"({"oneOf":[{"type":"string","format":"date"},{"type":"string","format":"time"}]})"),
       testing::HasSubstr("oneOf"));
   EXPECT_THAT(error_in_schema(R"({"type":"string","minLength":-1})"), testing::HasSubstr("minLength"));
   EXPECT_THAT(error_in_schema(R"({"type":"integer","minimum":"3"})"), testing::HasSubstr("minimum"));

@@ -37,7 +37,7 @@ class Magnitudes {
     if (integer_ || is_multiple_) return;
     const auto loses_digits = [&](const NumberBound& bound) {
       const size_t length = bound.value.whole.size();
-      return length + fraction_digits(length) > kDoubleDigits;
+      return fraction_digits(length) > 0 && length + fraction_digits(length) > kDoubleDigits;
     };
     if (loses_digits(low_) || (high_ && loses_digits(*high_))) {
       // Texts that differ may be the same double: an exclusive bound becomes the next double within.

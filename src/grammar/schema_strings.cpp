@@ -40,11 +40,11 @@ std::vector<StringCondition> SchemaCompiler::string_conditions(const Json& schem
       const bool format = keyword == std::string_view("format");
       if (format && format_pattern(text) == nullptr) {
         if (says_nothing_of_strings(text)) continue;
-        fail(path, fmt::format("the format \"{}\" is not supported; there are {}", text, known_formats()));
+        fail(path, unknown_format(text));
       }
-      conditions.push_back({format ? Kind::format : Kind::pattern, text, holds});
+      conditions.push_back({format ? Kind::format : Kind::pattern, text, holds, ""});
     }
-    if (from.contains("enum")) conditions.push_back({Kind::values, from["enum"], holds});
+    if (from.contains("enum")) conditions.push_back({Kind::values, from["enum"], holds, ""});
   };
   Json asserted = schema;
   asserted.erase("enum");
@@ -58,7 +58,7 @@ std::vector<StringCondition> SchemaCompiler::string_conditions(const Json& schem
   const int least = count(schema, "minLength", path).value_or(0);
   const int most = count(schema, "maxLength", path).value_or(GrammarBuilder::kUnbounded);
   if (least > 0 || most != GrammarBuilder::kUnbounded)
-    conditions.push_back({Kind::length, Json::array({least, most}), true});
+    conditions.push_back({Kind::length, Json::array({least, most}), true, ""});
   return conditions;
 }
 
@@ -101,19 +101,14 @@ GrammarBuilder::Expr SchemaCompiler::strings_without_quotes(const Json& schema, 
                                                             const std::string& path) {
   const Json flat = document_.flatten(schema, path);
   if (flat.is_boolean() && !flat.get<bool>()) return builder_.nothing();
-  if (flat.contains("anyOf") || flat.contains("oneOf"))
-    fail(path, "propertyNames: alternatives are not supported; join them into one pattern");
-  if (flat.contains("enum") || flat.contains("const")) {
-    Json others = flat;
-    others.erase("enum");
-    others.erase("const");
-    if (string_content(others, encode, path))
-      fail(
-          path,
-          "propertyNames: enum and const beside pattern, format or lengths are not supported; list the names "
-          "that fit");
-    const Json values = flat.contains("const") ? Json::array({flat["const"]}) : flat["enum"];
-    return string_condition(builder_, encode, {Kind::values, values, true}, path);
+  if (const auto values = document_.valid_values(flat, path))
+    return string_condition(builder_, encode, {Kind::values, *values, true, ""}, path);
+  for (const char* keyword : {"anyOf", "oneOf"}) {
+    if (!flat.contains(keyword)) continue;
+    std::vector<Expr> ways;
+    for (const Json& way : document_.alternatives(flat, keyword, path))
+      ways.push_back(strings_without_quotes(way, encode, path));
+    return builder_.either(std::move(ways));
   }
   if (const auto content = string_content(flat, encode, path)) return *content;
   return builder_.repeat(encode(CodeRanges::all()), 0, GrammarBuilder::kUnbounded);
@@ -137,7 +132,7 @@ TextProduct SchemaCompiler::string_product(const std::vector<StringCondition>& c
   });
   for (const StringCondition& condition : conditions) {
     product.add_condition([&](GrammarBuilder& builder) {
-      return string_condition(builder, spelled(builder), condition, path);
+      return string_condition(builder, spelled(builder), condition, path + condition.place);
     });
   }
   return product;

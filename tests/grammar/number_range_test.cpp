@@ -156,6 +156,10 @@ TEST(NumberRange, LargeBoundsAreExact) {
   const auto tight = compile({{"type", "integer"}, {"minimum", 1e23}, {"maximum", 1e23}});
   EXPECT_TRUE(accepts(*tight, "99999999999999991611392"));  // what the double is
   EXPECT_FALSE(accepts(*tight, "100000000000000000000000"));
+  const auto between = compile(
+      {{"type", "number"}, {"exclusiveMinimum", 9007199254740992}, {"exclusiveMaximum", 9007199254740994}});
+  EXPECT_TRUE(accepts(*between, "9007199254740993"));
+  EXPECT_FALSE(accepts(*between, "9007199254740994"));
   const auto above = compile({{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 3e-20}});
   EXPECT_TRUE(accepts(*above, "0.00000000000000000003"));
   EXPECT_FALSE(accepts(*above, "0.00000000000000000000"));

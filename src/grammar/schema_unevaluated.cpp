@@ -56,7 +56,8 @@ Json SchemaDocument::close(const Json& flat, const Json& schema, const std::stri
   if (!flat.is_object()) return flat;
   if (flat.contains("enum") || flat.contains("const")) {
     Json values = Json::array();
-    for (const Json& value : *valid_values(flat, path))
+    const std::optional<Json> listed = valid_values(flat, path);
+    for (const Json& value : *listed)
       if (is_valid(value, schema, path)) values.push_back(value);
     return {{"enum", std::move(values)}};
   }

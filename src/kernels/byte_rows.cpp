@@ -69,7 +69,7 @@ HWY_EXPORT(QuantizeToBytes);
 HWY_EXPORT(MultipliedByBytes);
 namespace {
 
-int activation_bits = 8;
+int bits_in_use = 8;
 
 int64_t blocks_of_bytes(int64_t cols) { return (cols + ByteRows::kBlock - 1) / ByteRows::kBlock; }
 
@@ -98,16 +98,17 @@ void quantize_row_to_bytes(const float* x, int64_t cols, int64_t r, const ByteRo
 }
 
 bool multiplied_by_bytes(DType quantized) {
-  return activation_bits == 8 && is_quantized(quantized) &&
-         HWY_DYNAMIC_DISPATCH(MultipliedByBytes)(quantized);
+  return bits_in_use == 8 && is_quantized(quantized) && HWY_DYNAMIC_DISPATCH(MultipliedByBytes)(quantized);
 }
 
 void set_activation_bits(int bits) {
   if (bits != 8 && bits != 16)
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("activations are quantized to 8 or 16 bits, not {}", bits));
-  activation_bits = bits;
+  bits_in_use = bits;
 }
+
+int activation_bits() { return bits_in_use; }
 
 void set_activation_bits_from_environment() {
   const char* bits = std::getenv("QWENCH_ACTIVATION_BITS");

@@ -44,6 +44,8 @@ bool multiplied_by_bytes(DType quantized);
 /// run. Throws Error (invalid_argument) for other numbers.
 void set_activation_bits(int bits);
 
+int activation_bits();
+
 /// set_activation_bits(the environment's QWENCH_ACTIVATION_BITS) where that is set.
 void set_activation_bits_from_environment();
 

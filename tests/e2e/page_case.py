@@ -11,6 +11,7 @@ from support import ROOT
 sys.path.insert(0, os.path.join(ROOT, "build", "python-packages"))
 try:
     from playwright.sync_api import expect, sync_playwright
+    expect.set_options(timeout=30_000)  # under load, as in CI
 except ImportError:
     expect = sync_playwright = None
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

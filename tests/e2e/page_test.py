@@ -221,8 +221,10 @@ class Page(PageTestCase):
 
     def test_files_that_are_no_exports_are_refused(self):
         node = {"role": "user", "content": "x", "parent": None, "time": 1}
+
         def file(conversation, **more):
-            return {"format": "qwench-conversations", "version": 2, "conversations": [{"title": "t", "time": 1, "leaf": "a", "nodes": {"a": node}, **conversation}], **more}
+            whole = {"title": "t", "time": 1, "leaf": "a", "nodes": {"a": node}, **conversation}
+            return {"format": "qwench-conversations", "version": 2, "conversations": [whole], **more}
         for bad, why in (("{", "no JSON"), ("[1]", "format"), ({"a": 1}, "format"), (file({}, version=3), "version"), (file({}, conversations={}), "a list"),
                          (file({"nodes": {"a": {**node, "role": "system"}}}), "role"), (file({"nodes": {"a": {**node, "content": ["x"]}}}), "content"),
                          (file({"nodes": {"a": {**node, "parent": "b"}, "b": {**node, "parent": "a"}}}), "above itself"),

@@ -167,7 +167,8 @@ export class Chat {
     const top = list.scrollTop;
     const at = document.activeElement;
     const article = list.contains(at) && at.closest("[data-id]");
-    const focus = article ? { id: article.dataset.id, index: [...list.children].indexOf(article), action: at.dataset.action, from: at.selectionStart, to: at.selectionEnd } : null;
+    const focus = article ? { id: article.dataset.id, index: [...list.children].indexOf(article), action: at.dataset.action,
+      from: at.selectionStart, to: at.selectionEnd } : null;
     const before = new Map(anew ? [] : [...list.children].map((element) => [element.dataset.id, element]));
     const elements = nodes.map((node) => this.message(node, before.get(node.id)));
     if (nodes.length === 0) elements.push(Object.assign(document.createElement("p"), { className: "empty", textContent: t("empty") }));

@@ -48,9 +48,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   options.syntax = (data[0] & 1) != 0 ? qwench::ToolSyntax::qwen3_coder : qwench::ToolSyntax::hermes;
   options.parallel = (data[0] & 2) == 0;
   options.calls_or_content = (data[0] & 4) != 0;
-  options.tools = {{"f", parameters}, {"now", nullptr}};
+  options.calls_only = (data[0] & 8) != 0;
+  options.tools = {{"f", parameters, (data[0] & 16) != 0}, {"now", nullptr}};
+  const bool cut = (data[0] & 32) != 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 2), size - 2);
-  const std::string whole = shown(qwench::parse_tool_calls(options, text));
+  const std::string whole = shown(qwench::parse_tool_calls(options, text, cut));
 
   qwench::ToolCallParser parser(options);
   qwench::ToolMessage message;
@@ -61,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     add(message, parser.push(text.substr(at, step)));
     at += step;
   }
-  add(message, parser.finish());
+  add(message, parser.finish(cut));
   message.open = parser.open();
   if (shown(message) != whole) {
     std::fprintf(stderr, "in pieces:\n%s\nwhole:\n%s\n", shown(message).c_str(), whole.c_str());

@@ -24,6 +24,7 @@ struct StreamDelta {
   std::vector<TokenId> ids = {};
   std::vector<TokenLogprob> logprobs = {};         ///< [ids], where asked for
   std::optional<FinishReason> finish_reason = {};  ///< in the completion's last piece
+  std::optional<std::string> stop_string = {};     ///< that ended the text, in the last piece
 };
 
 /// The answer to one submitted request. For one thread at a time, except that cancel() may be called from

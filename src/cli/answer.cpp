@@ -35,9 +35,13 @@ AnswerStyle answer_style(bool hide_reasoning) {
 }
 
 Result stream_answer(Engine& engine, const Request& request, AnswerStyle style, const std::stop_token& stop) {
-  AnswerPrinter printer(style, opens_reasoning(end_of(engine, request.ids)));
-  std::vector<Result> results = engine.generate(
-      std::span(&request, 1), [&](const Delta& delta) { print(printer.push(delta.text)); }, stop);
+  AnswerPrinter printer(style, reasoning_start(opens_reasoning(end_of(engine, request.ids)),
+                                               request.constraint, engine.tokenizer().get()));
+  const auto show = [&](const Delta& delta) {
+    const std::span<const TokenId> id(&delta.id, delta.id < 0 ? 0 : 1);
+    print(printer.push(delta.text, id));
+  };
+  std::vector<Result> results = engine.generate(std::span(&request, 1), show, stop);
   print(printer.finish());
   if (!printer.ends_line()) print("\n");
   return std::move(results.front());

@@ -6,7 +6,9 @@
 
 namespace qwench::cli {
 
-std::string AnswerPrinter::push(std::string_view delta) { return show(splitter_.push(delta)); }
+std::string AnswerPrinter::push(std::string_view delta, std::span<const TokenId> ids) {
+  return show(splitter_.push(delta, ids));
+}
 
 std::string AnswerPrinter::finish() {
   std::string out = show(splitter_.finish());

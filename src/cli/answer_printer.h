@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,10 +18,10 @@ struct AnswerStyle {
 /// Turns the deltas of one answer into what is written to the screen or the pipe.
 class AnswerPrinter {
  public:
-  /// `open_reasoning`: the prompt has opened the <think> block.
-  AnswerPrinter(AnswerStyle style, bool open_reasoning) : style_(style), splitter_(open_reasoning) {}
+  AnswerPrinter(AnswerStyle style, ReasoningStart reasoning) : style_(style), splitter_(reasoning) {}
 
-  std::string push(std::string_view delta);
+  /// `ids`: see ReasoningSplitter.
+  std::string push(std::string_view delta, std::span<const TokenId> ids = {});
   std::string finish();
   bool ends_line() const { return last_ == '\n'; }  ///< what was shown is nothing or ends with a newline
 

@@ -3,18 +3,28 @@
 #include <algorithm>
 
 #include "engine/reasoning.h"
+#include "grammar/constraint_grammar.h"
+#include "grammar/tool_grammar.h"
 #include "text/tokenizer.h"
 
 namespace qwench::cli {
 namespace {
 
+const Json& function_of(const Json& tool) {
+  return tool.is_object() && tool.contains("function") ? tool["function"] : tool;
+}
+
 ToolDeclaration declaration(const Json& tool) {
-  const Json& function = tool.is_object() && tool.contains("function") ? tool["function"] : tool;
+  const Json& function = function_of(tool);
   if (!function.is_object() || !function.contains("name") || !function["name"].is_string()) {
     throw Error(ErrorKind::invalid_argument,
                 "\"tools\": each must be {\"type\": \"function\", \"function\": {\"name\", ...}}");
   }
-  return {function["name"].get<std::string>(), function.value("parameters", Json())};
+  const auto strict = function.find("strict");
+  if (strict != function.end() && !strict->is_boolean() && !strict->is_null())
+    throw Error(ErrorKind::invalid_argument, "\"tools\": strict must be true or false");
+  return {function["name"].get<std::string>(), function.value("parameters", Json()),
+          strict != function.end() && *strict == true};
 }
 
 }  // namespace
@@ -40,18 +50,34 @@ std::optional<LineTools> read_line_tools(const Engine& engine, const ChatTemplat
   return tools;
 }
 
-Json line_tool_calls(const LineTools& tools, const std::string& text) {
-  ReasoningSplitter splitter(tools.opens_reasoning);
+void constrain_calls(LineTools& tools, std::optional<Constraint>& constraint) {
+  const bool strict = std::any_of(tools.calls.tools.begin(), tools.calls.tools.end(),
+                                  [](const ToolDeclaration& tool) { return tool.tagged_only; });
+  if (!strict && !constraint) return;
+  if (constraint) compile_constraint(*constraint);  // what is wrong with it is said as without tools
+  tools.calls.calls_or_content = constraint.has_value();
+  std::vector<ToolSignature> signatures;
+  for (const ToolDeclaration& tool : tools.calls.tools)
+    signatures.push_back({tool.name, tool.tagged_only ? tool.parameters : Json()});
+  auto grammar = compile_tool_calls(tools.calls.syntax, signatures, tools.calls.parallel, false,
+                                    constraint ? &*constraint : nullptr);
+  constraint = Constraint{.kind = Constraint::Kind::compiled, .compiled = std::move(grammar)};
+}
+
+Json line_tool_calls(const LineTools& tools, const Request& request, const Tokenizer& tokenizer,
+                     const Result& result) {
+  ReasoningSplitter splitter(reasoning_start(tools.opens_reasoning, request.constraint, &tokenizer));
   std::string answer;
   const auto add = [&](const std::vector<AnswerPart>& parts) {
     for (const AnswerPart& part : parts) {
       if (part.kind == TextKind::answer) answer += part.text;
     }
   };
-  add(splitter.push(text));
+  add(splitter.push(*result.text, result.ids));
   add(splitter.finish());
   Json calls = Json::array();
-  for (const ToolCall& call : parse_tool_calls(tools.calls, answer).calls) {
+  const bool cut = result.finish_reason != FinishReason::stop || result.stop_string;
+  for (const ToolCall& call : parse_tool_calls(tools.calls, answer, cut).calls) {
     calls.push_back(
         {{"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
   }

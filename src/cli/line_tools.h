@@ -22,8 +22,13 @@ std::optional<LineTools> read_line_tools(const Engine& engine, const ChatTemplat
                                          const std::optional<std::string>& template_name,
                                          const std::vector<TokenId>& prompt);
 
+/// Holds a request's answer to what its tools and its constraint ask for together: calls, or text of that
+/// form. Throws Error (invalid_argument).
+void constrain_calls(LineTools& tools, std::optional<Constraint>& constraint);
+
 /// The calls in an answer's text, behind its reasoning: [{"type", "function": {"name", "arguments"}}], as an
-/// assistant's message holds them.
-Json line_tool_calls(const LineTools& tools, const std::string& text);
+/// assistant's message holds them. `request`: what was asked.
+Json line_tool_calls(const LineTools& tools, const Request& request, const Tokenizer& tokenizer,
+                     const Result& result);
 
 }  // namespace qwench::cli

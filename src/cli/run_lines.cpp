@@ -16,8 +16,6 @@
 #include "cli/terminal.h"
 #include "engine/constraint_fields.h"
 #include "engine/sampling_options.h"
-#include "grammar/constraint_grammar.h"
-#include "grammar/tool_grammar.h"
 
 namespace qwench::cli {
 namespace {
@@ -37,17 +35,6 @@ struct Line {
   Request request;
   std::optional<LineTools> tools;
 };
-
-/// A constraint, of the text, that allows calls in place of it.
-void leave_room_for_calls(LineTools& tools, Constraint& constraint) {
-  compile_constraint(constraint);  // what is wrong with it is said as without tools
-  tools.calls.calls_or_content = true;
-  std::vector<ToolSignature> signatures;
-  for (const ToolDeclaration& tool : tools.calls.tools) signatures.push_back({tool.name, Json()});
-  constraint = {.kind = Constraint::Kind::compiled,
-                .compiled = compile_tool_calls(tools.calls.syntax, signatures, tools.calls.parallel, false,
-                                               &constraint)};
-}
 
 /// A line's request; its settings go before the flags'. Throws Error.
 Line read_request(const Engine& engine, const Json& line, const RunOptions& options) {
@@ -91,7 +78,7 @@ Line read_request(const Engine& engine, const Json& line, const RunOptions& opti
   } else if (messages) {
     request.ids = engine.encode_chat(chat, options.templates.name());
     read.tools = read_line_tools(engine, chat, options.templates.name(), request.ids);
-    if (read.tools && request.constraint) leave_room_for_calls(*read.tools, *request.constraint);
+    if (read.tools) constrain_calls(*read.tools, request.constraint);
     if (read.tools && flags_tool_tags_special(*engine.tokenizer())) request.skip_special_tokens = false;
     if (request.constraint) {
       request.constraint->reasoning = constraint_begins(engine, request.ids, chat, options.templates.name());
@@ -149,7 +136,8 @@ int run_lines(Engine& engine, const RunOptions& options) {
     answers[places[i]] =
         failed ? error_line(results[i].error) : to_json(results[i], requests[i].logprobs.has_value());
     if (!failed && tools[i] && results[i].text)
-      answers[places[i]]["tool_calls"] = line_tool_calls(*tools[i], *results[i].text);
+      answers[places[i]]["tool_calls"] =
+          line_tool_calls(*tools[i], requests[i], *engine.tokenizer(), results[i]);
   }
   for (const Json& answer : answers) print(to_line(answer) + "\n");
   if (!options.quiet) std::fputs((batch_statistics(results, seconds) + "\n").c_str(), stderr);

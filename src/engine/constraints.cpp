@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/reasoning.h"
 #include "qwench/error.h"
 #include "text/token_bytes.h"
 
@@ -53,12 +54,12 @@ ConstraintState::ConstraintState(const Constraint& constraint, Constraints& cons
       position_(masks_->start()),
       phase_(Phase::text) {
   if (constraint.reasoning == Constraint::Reasoning::none) return;
-  open_ = added_token(tokenizer_, "<think>");
+  open_ = reasoning_token(tokenizer_);
   close_ = added_token(tokenizer_, std::string(kThinkEnd));
   newlines_ = newlines(tokenizer_);
   if (constraint.reasoning == Constraint::Reasoning::open) {
     phase_ = Phase::reasoning;
-  } else if (open_ && close_) {
+  } else if (open_) {
     phase_ = Phase::may_reason;
   }
 }
@@ -93,10 +94,11 @@ void ConstraintState::accept(TokenId id) {
 }
 
 void ConstraintState::accept_reasoning(TokenId id) {
-  if (close_) {
-    if (id == *close_) phase_ = Phase::separator;
+  if (close_ && id == *close_) {
+    phase_ = Phase::separator;
     return;
   }
+  // The same text of other tokens ends it too, for whoever reads it.
   tail_ += token_bytes(tokenizer_, id);
   const size_t close = tail_.find(kThinkEnd);
   if (close == std::string::npos) {

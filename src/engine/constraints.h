@@ -76,7 +76,7 @@ class ConstraintState {
   std::optional<TokenId> close_;   // the token "</think>"
   std::vector<TokenId> newlines_;  // tokens of one or two newlines
   std::vector<TokenId> also_;
-  std::string tail_;  // of the reasoning's text, where "</think>" is no token
+  std::string tail_;  // of the reasoning's text
 };
 
 }  // namespace qwench

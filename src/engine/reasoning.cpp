@@ -20,7 +20,17 @@ size_t unfinished(std::string_view text, std::string_view tag) {
 
 }  // namespace
 
-std::vector<AnswerPart> ReasoningSplitter::push(std::string_view delta) {
+ReasoningSplitter::ReasoningSplitter(ReasoningStart start) : state_(State::before) {
+  if (start.kind == ReasoningStart::Kind::open) state_ = State::inside;
+  if (start.kind == ReasoningStart::Kind::none) state_ = State::after;
+  if (start.kind == ReasoningStart::Kind::token) awaited_ = start.token;
+}
+
+std::vector<AnswerPart> ReasoningSplitter::push(std::string_view delta, std::span<const TokenId> ids) {
+  if (awaited_ && !ids.empty()) {
+    if (ids.front() != *awaited_) state_ = State::after;
+    awaited_.reset();
+  }
   std::vector<AnswerPart> parts;
   const auto add = [&](TextKind kind, size_t length) {
     if (length > 0) parts.push_back({kind, held_.substr(0, length)});
@@ -75,6 +85,24 @@ Constraint::Reasoning reasoning_before_constraint(std::string_view prompt, std::
   const auto found = kwargs.find(std::string(kSwitch));
   const bool off = found != kwargs.end() && found->is_boolean() && !found->get<bool>();
   return off ? Constraint::Reasoning::none : Constraint::Reasoning::possible;
+}
+
+std::optional<TokenId> reasoning_token(const Tokenizer& tokenizer) {
+  const auto added = [&](std::string_view tag) {
+    const auto id = tokenizer.find(tag);
+    return id && tokenizer.is_added(*id) ? id : std::nullopt;
+  };
+  return added(kClose) ? added(kOpen) : std::nullopt;
+}
+
+ReasoningStart reasoning_start(bool open, const std::optional<Constraint>& constraint,
+                               const Tokenizer* tokenizer) {
+  using Kind = ReasoningStart::Kind;
+  if (open) return {Kind::open};
+  if (!constraint) return {Kind::text};
+  if (constraint->reasoning != Constraint::Reasoning::possible || tokenizer == nullptr) return {Kind::none};
+  const auto token = reasoning_token(*tokenizer);
+  return token ? ReasoningStart{Kind::token, *token} : ReasoningStart{Kind::none};
 }
 
 bool opens_reasoning(std::string_view prompt) {

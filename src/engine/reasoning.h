@@ -1,11 +1,14 @@
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/json.h"
 #include "qwench/constraint.h"
+#include "text/tokenizer.h"
 
 namespace qwench {
 
@@ -23,22 +26,34 @@ struct AnswerPart {
   friend bool operator==(const AnswerPart&, const AnswerPart&) = default;
 };
 
-/// Tells reasoning from answer in a streamed text. Reasoning is one block at the text's start: "<think>"
-/// after nothing but whitespace, or already open where the prompt ends with it, up to the first "</think>" or
-/// the end of the text. Tags that come later are the answer's own text. The parts, joined, are the text; how
-/// it was chopped into deltas changes only where parts of one kind are split.
+/// How a text begins with a block of reasoning.
+struct ReasoningStart {
+  enum class Kind {
+    text,   ///< with "<think>", after nothing but whitespace
+    open,   ///< the prompt has already opened the block (see opens_reasoning)
+    token,  ///< with the token `token`, the first: the same text of other tokens opens none
+    none,   ///< it does not: whatever it looks like, it is an answer
+  };
+  Kind kind = Kind::text;
+  TokenId token = -1;
+};
+
+/// Tells reasoning from answer in a streamed text. Reasoning is one block at the text's start, up to the
+/// first "</think>" or the end of the text. Tags that come later are the answer's own text. The parts,
+/// joined, are the text; how it was chopped into deltas changes only where parts of one kind are split.
 class ReasoningSplitter {
  public:
-  /// `open`: the prompt has already opened the block (see opens_reasoning).
-  explicit ReasoningSplitter(bool open = false) : state_(open ? State::inside : State::before) {}
+  explicit ReasoningSplitter(ReasoningStart start = {});
 
-  std::vector<AnswerPart> push(std::string_view delta);
+  /// `ids`: the tokens of the delta; where a token opens the block, no text comes before the first of them.
+  std::vector<AnswerPart> push(std::string_view delta, std::span<const TokenId> ids = {});
   std::vector<AnswerPart> finish();
 
  private:
   enum class State { before, inside, after };
 
   State state_;
+  std::optional<TokenId> awaited_;  // the first token's id tells whether a block begins
   std::string held_;
 };
 
@@ -51,5 +66,13 @@ bool opens_reasoning(std::string_view prompt);
 /// one already, as templates do that are told not to think.
 Constraint::Reasoning reasoning_before_constraint(std::string_view prompt, std::string_view template_source,
                                                   const Json& kwargs);
+
+/// The token that opens a block of reasoning before constrained text, which needs one that closes it too.
+std::optional<TokenId> reasoning_token(const Tokenizer& tokenizer);
+
+/// How the text that answers a request begins; `open`: its prompt has opened the block. What a constraint
+/// asks for may look like reasoning.
+ReasoningStart reasoning_start(bool open, const std::optional<Constraint>& constraint,
+                               const Tokenizer* tokenizer);
 
 }  // namespace qwench

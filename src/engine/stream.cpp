@@ -32,6 +32,7 @@ void StreamState::end(int index, const std::string& tail, Result result) {
   StreamDelta& partial = partial_[static_cast<size_t>(index)];
   partial.text += tail;
   partial.finish_reason = result.finish_reason;
+  partial.stop_string = result.stop_string;
   ready_.push_back(std::move(partial));
   results_[static_cast<size_t>(index)] = std::move(result);
   ++ended_;

@@ -9,6 +9,7 @@
 #include "grammar/json_text.h"
 #include "grammar/regex_parser.h"
 #include "grammar/schema_compiler.h"
+#include "grammar/schema_references.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -50,12 +51,10 @@ class ToolGrammar {
     if (tools.empty()) builder_.fail("there are none to call");
     std::vector<Expr> bodies;
     for (const ToolSignature& tool : tools) {
-      try {
-        bodies.push_back(syntax == ToolSyntax::hermes ? hermes(tool) : qwen3_coder(tool));
-      } catch (const Error& error) {
-        throw Error(ErrorKind::invalid_argument, fmt::format("the tool \"{}\": {}", tool.name, error.what()));
-      }
+      builder_.speak_of(fmt::format("the tool \"{}\"", tool.name));
+      bodies.push_back(syntax == ToolSyntax::hermes ? hermes(tool) : qwen3_coder(tool));
     }
+    builder_.speak_of("tools");
     const Expr call =
         builder_.rule("call", builder_.sequence({builder_.special("<tool_call>"), builder_.literal("\n"),
                                                  builder_.either(std::move(bodies)), builder_.literal("\n"),
@@ -77,9 +76,10 @@ class ToolGrammar {
 
  private:
   Expr hermes(const ToolSignature& tool) {
-    const Expr arguments = tool.parameters.is_null()
-                               ? json_.object()
-                               : SchemaCompiler(builder_, json_, tool.parameters).compile_as_object();
+    const Expr arguments =
+        tool.parameters.is_null()
+            ? json_.object()
+            : SchemaCompiler(builder_, json_, with_resolved_references(tool.parameters)).compile_as_object();
     return builder_.sequence({builder_.literal("{\"name\": "), json_.quoted(tool.name),
                               builder_.literal(", \"arguments\": "), builder_.rule(tool.name, arguments),
                               builder_.literal("}")});
@@ -92,7 +92,7 @@ class ToolGrammar {
     if (tool.parameters.is_null()) {
       parts.push_back(any_parameters());
     } else {
-      add_parameters(tool.parameters, parts);
+      add_parameters(with_resolved_references(tool.parameters), parts);
     }
     parts.push_back(builder_.literal("</function>"));
     return builder_.sequence(std::move(parts));
@@ -149,7 +149,7 @@ class ToolGrammar {
     const Json flat = document.flatten(schema, path);
     const bool has_values = flat.is_object() && (flat.contains("enum") || flat.contains("const"));
     if (has_values) {
-      const Json values = flat.contains("enum") ? flat["enum"] : Json::array({flat["const"]});
+      const Json values = *document.valid_values(flat, path);
       const bool all_strings =
           values.is_array() && std::all_of(values.begin(), values.end(), [](const Json& v) {
             return v.is_string() && v.get_ref<const std::string&>().find("</parameter>") == std::string::npos;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "engine/reasoning.h"
 #include "qwench/request.h"
 #include "qwench/stream.h"
 #include "server/api_error.h"
@@ -35,7 +36,7 @@ struct PromptChoices {
   int first_choice = 0;
   int count = 1;
   int prompt_tokens = 0;
-  bool opens_reasoning = false;
+  ReasoningStart reasoning{ReasoningStart::Kind::none};
   std::string echo;  ///< text that every choice begins with
   std::vector<TokenId> echo_ids;
 };

@@ -20,24 +20,19 @@ AnswerPiece::Kind kind_of(ToolTextPart::Kind kind) {
 }  // namespace
 
 AnswerPieces::AnswerPieces(const AnswerHead& head, const PromptChoices& prompt)
-    : text_(head.chat, prompt.opens_reasoning, head.tools) {}
+    : text_(prompt.reasoning, head.tools) {}
 
 std::vector<AnswerPiece> AnswerPieces::take(const StreamDelta& delta) {
-  ChoicePart part = text_.push(delta.text);
+  ChoicePart part = text_.push(delta);
   if (text_.in_reasoning()) reasoning_tokens_ += static_cast<int>(delta.ids.size());
   std::vector<AnswerPiece> pieces;
-  const auto add = [&](ChoicePart& from) {
-    if (!from.reasoning.empty()) pieces.push_back({AnswerPiece::Kind::reasoning, std::move(from.reasoning)});
-    for (ToolTextPart& piece : from.answer) {
-      if (!piece.text.empty()) pieces.push_back({kind_of(piece.kind), std::move(piece.text)});
-    }
-  };
-  add(part);
+  if (!part.reasoning.empty()) pieces.push_back({AnswerPiece::Kind::reasoning, std::move(part.reasoning)});
+  for (ToolTextPart& piece : part.answer) {
+    if (!piece.text.empty()) pieces.push_back({kind_of(piece.kind), std::move(piece.text)});
+  }
   if (delta.finish_reason) {
     ended_ = true;
     finish_reason_ = *delta.finish_reason;
-    ChoicePart tail = text_.finish();
-    add(tail);
   }
   return pieces;
 }

@@ -12,28 +12,21 @@ std::string ChoicePart::content() const {
   return joined;
 }
 
-ChoiceText::ChoiceText(bool reasons, bool open, const std::optional<ToolCallOptions>& tools)
-    : reasons_(reasons), splitter_(open), in_reasoning_(open) {
+ChoiceText::ChoiceText(ReasoningStart reasoning, const std::optional<ToolCallOptions>& tools)
+    : splitter_(reasoning), in_reasoning_(reasoning.kind == ReasoningStart::Kind::open) {
   if (tools) tools_.emplace(*tools);
 }
 
 bool ChoiceText::called() const { return tools_ && tools_->calls() > 0 && !tools_->open(); }
 
-ChoicePart ChoiceText::push(std::string_view text) {
+ChoicePart ChoiceText::push(const StreamDelta& delta) {
   ChoicePart part;
-  if (!reasons_) {
-    add_answer(text, part);
-  } else {
-    add(splitter_.push(text), part);
-  }
-  return part;
-}
-
-ChoicePart ChoiceText::finish() {
-  ChoicePart part;
-  if (reasons_) add(splitter_.finish(), part);
+  add(splitter_.push(delta.text, delta.ids), part);
+  if (!delta.finish_reason) return part;
+  add(splitter_.finish(), part);
+  const bool cut = *delta.finish_reason != FinishReason::stop || delta.stop_string;
   if (tools_) {
-    for (ToolTextPart& last : tools_->finish()) part.answer.push_back(std::move(last));
+    for (ToolTextPart& last : tools_->finish(cut)) part.answer.push_back(std::move(last));
   }
   return part;
 }

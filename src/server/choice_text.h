@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/reasoning.h"
+#include "qwench/stream.h"
 #include "text/tool_calls.h"
 
 namespace qwench::server {
@@ -23,12 +24,10 @@ struct ChoicePart {
 /// history, the same way. Joined, the parts do not depend on how the text was chopped.
 class ChoiceText {
  public:
-  /// `reasons`: whether the model does; without, everything is content. `open`: the prompt has opened the
-  /// block already. `tools`: absent where calls are not looked for.
-  ChoiceText(bool reasons, bool open, const std::optional<ToolCallOptions>& tools = std::nullopt);
+  /// `tools`: absent where calls are not looked for.
+  explicit ChoiceText(ReasoningStart reasoning, const std::optional<ToolCallOptions>& tools = std::nullopt);
 
-  ChoicePart push(std::string_view text);
-  ChoicePart finish();
+  ChoicePart push(const StreamDelta& delta);  ///< with the last one all is told
   bool in_reasoning() const { return in_reasoning_; }
   bool called() const;  ///< the answer has a call, and its last one is complete
 
@@ -36,7 +35,6 @@ class ChoiceText {
   void add(const std::vector<AnswerPart>& parts, ChoicePart& into);
   void add_answer(std::string_view text, ChoicePart& into);
 
-  bool reasons_;
   ReasoningSplitter splitter_;
   std::optional<ToolCallParser> tools_;
   bool in_reasoning_;

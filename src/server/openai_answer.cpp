@@ -38,7 +38,7 @@ OpenAiAnswer::OpenAiAnswer(AnswerHead head, const std::vector<PromptChoices>& pr
     : head_(std::move(head)) {
   for (const PromptChoices& prompt : prompts) {
     for (int i = 0; i < prompt.count; ++i) {
-      choices_.push_back({ChoiceText(head_.chat, prompt.opens_reasoning, head_.tools)});
+      choices_.push_back({ChoiceText(prompt.reasoning, head_.tools)});
       choices_.back().echo = prompt.echo;
     }
   }
@@ -58,7 +58,7 @@ void OpenAiAnswer::take_result(const PromptChoices& prompt, int index, const Res
 
 std::string OpenAiAnswer::take(int index, const StreamDelta& delta) {
   Choice& choice = choices_[static_cast<size_t>(index)];
-  ChoicePart part = choice.text.push(delta.text);
+  ChoicePart part = choice.text.push(delta);
   if (choice.text.in_reasoning()) reasoning_tokens_ += static_cast<int>(delta.ids.size());
   Json logprobs;
   if (head_.include_logprobs && head_.tokenizer) {
@@ -77,9 +77,6 @@ std::string OpenAiAnswer::take(int index, const StreamDelta& delta) {
   if (!choice.echo.empty())
     part.answer.insert(part.answer.begin(), {kContent, -1, std::exchange(choice.echo, {})});
   if (delta.finish_reason) {
-    ChoicePart tail = choice.text.finish();
-    part.reasoning += tail.reasoning;
-    for (ToolTextPart& last : tail.answer) part.answer.push_back(std::move(last));
     const bool called = *delta.finish_reason == FinishReason::stop && choice.text.called();
     choice.finish_reason = called ? "tool_calls" : name(*delta.finish_reason);
     --unfinished_;

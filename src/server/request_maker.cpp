@@ -28,7 +28,12 @@ void RequestMaker::log_prompt(const std::string& request_id, const std::string& 
 void RequestMaker::look_for_calls(const ToolUse& use, const PromptText& text, AnswerHead& head,
                                   Request& request) const {
   const ToolSyntax syntax = text.tool_syntax();
-  head.tools = ToolCallOptions{syntax, use.declared, use.parallel, request.constraint.has_value()};
+  head.tools = ToolCallOptions{.syntax = syntax,
+                               .tools = use.declared,
+                               .parallel = use.parallel,
+                               .calls_or_content = request.constraint.has_value(),
+                               .calls_only = use.choice == ToolUse::Choice::required};
+  for (ToolDeclaration& tool : head.tools->tools) tool.tagged_only = use.strict.count(tool.name) != 0;
   if (flags_tool_tags_special(text.required())) request.skip_special_tokens = false;
   auto grammar = tool_grammars_.get(syntax, use, request.constraint);
   if (grammar)
@@ -57,17 +62,18 @@ std::vector<Request> RequestMaker::make_requests(const Engine& engine, const Gen
     const RenderedPrompt prompt = text.render(body.messages);
     log_prompt(job.request_id, prompt.text);
     PromptChoices& choices = add(text.encode(prompt));
-    choices.opens_reasoning = begins_in_reasoning(body.messages, prompt.text);
+    const bool open = begins_in_reasoning(body.messages, prompt.text);
     if (body.tools.choice != ToolUse::Choice::none)
       look_for_calls(body.tools, text, job.head, requests.back());
     if (auto& constraint = requests.back().constraint) {
       const bool has_tools = !body.messages.input.tools.is_null();
-      constraint->reasoning = choices.opens_reasoning
-                                  ? Constraint::Reasoning::open
-                                  : reasoning_before_constraint(
-                                        prompt.text, text.templates->select(std::nullopt, has_tools).source(),
-                                        body.messages.input.kwargs);
+      constraint->reasoning =
+          open ? Constraint::Reasoning::open
+               : reasoning_before_constraint(prompt.text,
+                                             text.templates->select(std::nullopt, has_tools).source(),
+                                             body.messages.input.kwargs);
     }
+    choices.reasoning = reasoning_start(open, requests.back().constraint, text.tokenizer.get());
     return requests;
   }
   for (const TextPrompt& prompt : body.prompts) {

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -42,9 +41,16 @@ class HermesBlock final : public ToolCallBlock {
     return feed_behind(c);
   }
 
-  Step finish() override {
+  Step finish(bool cut) override {
     if (state_ == State::broken) writer_.add_arguments(held_ + tag_);
-    return state_ == State::object && !call_.begun ? refuse(call_.head) : end();
+    if (state_ != State::object || call_.begun) return end();
+    if (!cut || (bare_ && !call_.name)) return refuse(call_.head);
+    if (call_.name) {
+      begin("");
+    } else {
+      writer_.drop_call();
+    }
+    return end();
   }
 
  private:
@@ -134,17 +140,13 @@ class HermesBlock final : public ToolCallBlock {
       if (!name || !name->is_string()) return false;
       call_.name = name->get<std::string>();
       if (call_.name->empty() || call_.name->size() > kLongestToolName) return false;
-      if (bare_ && !is_declared(*call_.name)) return false;
+      if (bare_ && !goes_without_tag(tools_, *call_.name)) return false;
     } else if (call_.member == Member::arguments) {
       call_.arguments = arguments_of(value);
       if (!call_.arguments) return false;
     }
     if (call_.name && call_.arguments) begin(*call_.arguments);
     return true;
-  }
-
-  bool is_declared(const std::string& name) const {
-    return std::any_of(tools_.begin(), tools_.end(), [&](const auto& tool) { return tool.name == name; });
   }
 
   static std::optional<std::string> arguments_of(const std::string& value) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,8 +21,8 @@ class ToolCallBlock {
 
   virtual ~ToolCallBlock() = default;
   virtual Step feed(char c) = 0;
-  /// The text ends here.
-  virtual Step finish() = 0;
+  /// The text ends here; `cut`: it would have gone on.
+  virtual Step finish(bool cut) = 0;
   /// What was read but is not of the block: with `refused` from the tag on.
   const std::string& rest() const { return rest_; }
 
@@ -49,6 +50,12 @@ inline constexpr std::string_view kFunctionOpen = "<function=";
 inline constexpr std::string_view kBareCallOpen = "{";
 inline constexpr std::string_view kFencedCallOpens[] = {"```json\n{", "```\n{"};
 inline constexpr std::string_view kFenceClose = "```";
+
+/// Whether what stands outside of the tags may be a call of the tool.
+inline bool goes_without_tag(const std::vector<ToolDeclaration>& tools, std::string_view name) {
+  return std::any_of(tools.begin(), tools.end(),
+                     [&](const auto& tool) { return tool.name == name && !tool.tagged_only; });
+}
 
 // `tag` is what opened the block, one of the above; `tools` must outlive it.
 std::unique_ptr<ToolCallBlock> make_hermes_block(const std::vector<ToolDeclaration>& tools,

@@ -10,7 +10,7 @@ namespace qwench {
 
 ToolCallParser::ToolCallParser(ToolCallOptions options)
     : options_(std::make_unique<ToolCallOptions>(std::move(options))),
-      writer_(std::make_unique<ToolPartWriter>(options_->parallel)) {}
+      writer_(std::make_unique<ToolPartWriter>(options_->parallel, !options_->calls_only)) {}
 
 ToolCallParser::~ToolCallParser() = default;
 ToolCallParser::ToolCallParser(ToolCallParser&&) noexcept = default;
@@ -30,10 +30,11 @@ std::vector<ToolTextPart> ToolCallParser::push(std::string_view text) {
   return writer_->take();
 }
 
-std::vector<ToolTextPart> ToolCallParser::finish() {
+std::vector<ToolTextPart> ToolCallParser::finish(bool cut) {
+  cut = cut || options_->calls_only;
   read();
   while (block_) {
-    if (block_->finish() == ToolCallBlock::Step::refused) {
+    if (block_->finish(cut) == ToolCallBlock::Step::refused) {
       refuse_block();
       read();
     } else {
@@ -79,8 +80,9 @@ bool ToolCallParser::opens(std::string_view text, bool whole) const {
   const auto is = [&](std::string_view tag) { return whole ? tag == text : tag.starts_with(text); };
   if (options_->calls_or_content && writer_->calls() == 0 && writer_->has_content()) return false;
   if (is(kToolCallOpen)) return true;
+  if (options_->calls_or_content || options_->calls_only) return false;
   if (options_->syntax == ToolSyntax::qwen3_coder) return is(kFunctionOpen);
-  if (writer_->has_content() || options_->calls_or_content) return false;
+  if (writer_->has_content()) return false;
   return is(kBareCallOpen) || is(kFencedCallOpens[0]) || is(kFencedCallOpens[1]);
 }
 
@@ -98,7 +100,7 @@ void ToolCallParser::read_content(char c) {
   }
 }
 
-ToolMessage parse_tool_calls(const ToolCallOptions& options, std::string_view text) {
+ToolMessage parse_tool_calls(const ToolCallOptions& options, std::string_view text, bool cut) {
   ToolCallParser parser(options);
   ToolMessage message;
   const auto add = [&](const std::vector<ToolTextPart>& parts) {
@@ -117,7 +119,7 @@ ToolMessage parse_tool_calls(const ToolCallOptions& options, std::string_view te
     }
   };
   add(parser.push(text));
-  add(parser.finish());
+  add(parser.finish(cut));
   message.open = parser.open();
   return message;
 }

@@ -17,6 +17,8 @@ namespace qwench {
 struct ToolDeclaration {
   std::string name;
   Json parameters;  ///< JSON Schema of its arguments; null when there is none
+  /// Only what stands in the tags is a call of it: outside of them nothing holds a model to the schema.
+  bool tagged_only = false;
 };
 
 /// What a piece of a model's text adds to its message.
@@ -37,9 +39,10 @@ struct ToolCallOptions {
   ToolSyntax syntax = ToolSyntax::hermes;
   std::vector<ToolDeclaration> tools;
   bool parallel = true;  ///< without, calls behind the first are dropped
-  /// The message is either calls, the first with its tag at the very beginning, or content alone, whatever
-  /// that looks like.
+  /// The message is either calls, each in its tags and the first at the very beginning, or content alone,
+  /// whatever that looks like.
   bool calls_or_content = false;
+  bool calls_only = false;  ///< the message is calls in their tags, or what was cut of them, and no content
 };
 
 class ToolCallBlock;
@@ -59,9 +62,10 @@ class ToolPartWriter;
 /// - Qwen3-Coder: arguments become JSON by the declared types, as its own parser (qwen3coder_tool_parser.py)
 ///   does it: a string as it is, "null" null, anything else as JSON; what is no JSON of that type is a
 ///   string.
-/// - What does not read as a call is content, to the last byte: so is a block that breaks off before its
-///   arguments begin. Once they have begun they cannot be taken back: arguments that then are no JSON come as
-///   the model wrote them, and those of a text that was cut as far as they came.
+/// - What does not read as a call is content, to the last byte: so is a block that the model ends before its
+///   arguments begin. Where the text was cut there instead, it is a call without arguments, or nothing while
+///   its name is not known. Once they have begun they cannot be taken back: arguments that then are no JSON
+///   come as the model wrote them, and those of a text that was cut as far as they came.
 /// - Whitespace beside a call is no content.
 ///
 /// For one thread at a time.
@@ -73,7 +77,8 @@ class ToolCallParser {
   ToolCallParser& operator=(ToolCallParser&&) noexcept;
 
   std::vector<ToolTextPart> push(std::string_view text);
-  std::vector<ToolTextPart> finish();  ///< the text has ended
+  /// The text has ended; `cut`: not where the model ended it, but by a limit or a stop string.
+  std::vector<ToolTextPart> finish(bool cut = false);
 
   int calls() const;  ///< that have begun
   bool open() const;  ///< the last call that has begun has not ended
@@ -101,7 +106,7 @@ struct ToolMessage {
   std::vector<ToolCall> calls;
   bool open = false;  ///< the last call is not complete
 };
-ToolMessage parse_tool_calls(const ToolCallOptions& options, std::string_view text);
+ToolMessage parse_tool_calls(const ToolCallOptions& options, std::string_view text, bool cut = false);
 
 /// How a model with this chat template writes calls; absent when the template does not show tools.
 std::optional<ToolSyntax> tool_syntax(const ChatTemplate& chat_template);

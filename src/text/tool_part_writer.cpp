@@ -16,6 +16,7 @@ void ToolPartWriter::add(ToolTextPart::Kind kind, int call, std::string_view tex
 }
 
 void ToolPartWriter::add_content(std::string_view text) {
+  if (!contents_) return;
   for (const char c : text) {
     if (is_json_space(c)) {
       whitespace_ += c;

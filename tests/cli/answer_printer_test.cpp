@@ -6,7 +6,7 @@ namespace qwench::cli {
 namespace {
 
 std::string shown(const std::string& text, AnswerStyle style, bool open = false) {
-  AnswerPrinter printer(style, open);
+  AnswerPrinter printer(style, {open ? ReasoningStart::Kind::open : ReasoningStart::Kind::text});
   std::string out;
   for (const char c : text) out += printer.push(std::string_view(&c, 1));
   return out + printer.finish();
@@ -37,7 +37,7 @@ TEST(AnswerPrinter, HiddenReasoningLeavesNoTrace) {
 }
 
 TEST(AnswerPrinter, KnowsWhetherALineIsOpen) {
-  AnswerPrinter printer(kPipe, false);
+  AnswerPrinter printer(kPipe, {});
   EXPECT_TRUE(printer.ends_line());
   printer.push("a");
   EXPECT_FALSE(printer.ends_line());

@@ -25,7 +25,7 @@ void expect_parts(bool open, const std::string& text, const std::vector<AnswerPa
   const size_t gaps = text.empty() ? 0 : text.size() - 1;
   ASSERT_LT(gaps, 24U);
   for (uint32_t mask = 0; mask < (1U << gaps); ++mask) {
-    ReasoningSplitter splitter(open);
+    ReasoningSplitter splitter({open ? ReasoningStart::Kind::open : ReasoningStart::Kind::text});
     std::vector<AnswerPart> parts;
     const auto take = [&](const std::vector<AnswerPart>& more) {
       parts.insert(parts.end(), more.begin(), more.end());
@@ -68,6 +68,24 @@ TEST(ReasoningSplitter, WhatOnlyLooksLikeATagIsText) {
   expect_parts(false, " <thin", {{answer, " <thin"}});
   expect_parts(false, "<thinker>", {{answer, "<thinker>"}});
   expect_parts(false, "", {});
+}
+
+TEST(ReasoningSplitter, WhereATokenOpensTheBlockTheSameTextOfOthersDoesNot) {
+  const std::vector<TokenId> opening{7};
+  const std::vector<TokenId> other{3, 7};
+  const ReasoningStart start{ReasoningStart::Kind::token, 7};
+  ReasoningSplitter reasons(start);
+  EXPECT_EQ(reasons.push("<think>", opening), (std::vector<AnswerPart>{{tag, "<think>"}}));
+  EXPECT_EQ(reasons.push("a</think>b", other),
+            (std::vector<AnswerPart>{{reasoning, "a"}, {tag, "</think>"}, {answer, "b"}}));
+  ReasoningSplitter answers(start);
+  EXPECT_EQ(answers.push("<th", other), (std::vector<AnswerPart>{{answer, "<th"}}));
+  EXPECT_EQ(answers.push("ink>a", opening), (std::vector<AnswerPart>{{answer, "ink>a"}}));
+}
+
+TEST(ReasoningSplitter, WhereThereIsNoneEverythingIsTheAnswer) {
+  ReasoningSplitter splitter({ReasoningStart::Kind::none});
+  EXPECT_EQ(splitter.push("<think>a</think>b"), (std::vector<AnswerPart>{{answer, "<think>a</think>b"}}));
 }
 
 TEST(OpensReasoning, IsAboutTheEndOfThePrompt) {

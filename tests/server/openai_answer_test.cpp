@@ -19,15 +19,16 @@ struct Texts {
 
 /// The text pushed in pieces of `step` bytes.
 Texts split(const std::string& text, size_t step, bool open = false) {
-  ChoiceText splitter(true, open);
+  ChoiceText splitter({open ? ReasoningStart::Kind::open : ReasoningStart::Kind::text});
   Texts all;
-  for (size_t at = 0; at <= text.size(); at += step) {
-    const ChoicePart part = at < text.size() ? splitter.push(text.substr(at, step)) : ChoicePart{};
+  const auto push = [&](StreamDelta delta) {
+    const ChoicePart part = splitter.push(delta);
     all.content += part.content();
     all.reasoning += part.reasoning;
-  }
-  const ChoicePart tail = splitter.finish();
-  return {all.content + tail.content(), all.reasoning + tail.reasoning};
+  };
+  for (size_t at = 0; at < text.size(); at += step) push({.text = text.substr(at, step)});
+  push({.finish_reason = FinishReason::stop});
+  return all;
 }
 
 TEST(ChoiceText, ReasoningIsSeparatedHoweverItIsChopped) {
@@ -69,6 +70,7 @@ AnswerHead head(bool chat, bool stream, bool usage = false) {
 PromptChoices two_choices() {
   PromptChoices prompt;
   prompt.count = 2;
+  prompt.reasoning = {};
   return prompt;
 }
 
@@ -249,6 +251,39 @@ TEST(OpenAiAnswer, StreamedCallsBeginWithTheirIdAndNameAndGoOnWithArguments) {
   EXPECT_GT(fragments, 1);
   EXPECT_EQ(arguments, R"({"a": 1})");
   EXPECT_EQ(finish, "tool_calls");
+}
+
+TEST(OpenAiAnswer, ACallThatAStopStringOrTheLimitCutsLeavesNoTags) {
+  const std::string text = kCall + ("\n" + std::string(kCall)).substr(0, 20);
+  const std::string first = R"([{"type": "function", "function": {"name": "f", "arguments": "{\"a\": 1}"}}])";
+  for (const bool demanded : {false, true}) {
+    for (const bool stopped : {false, true}) {
+      AnswerHead head = with_tools(false);
+      head.tools->calls_only = demanded;
+      OpenAiAnswer answer(head, {PromptChoices{}});
+      StreamDelta last = delta(0, text, stopped ? FinishReason::stop : FinishReason::length);
+      if (stopped) last.stop_string = "me";
+      answer.take(0, last);
+      Json choice = answer.whole(totals())["choices"][0];
+      choice["message"]["tool_calls"][0].erase("id");
+      EXPECT_EQ(choice["message"]["tool_calls"], Json::parse(first));
+      EXPECT_EQ(choice["message"]["content"], nullptr);
+      EXPECT_EQ(choice["finish_reason"], stopped ? "tool_calls" : "length");
+    }
+  }
+}
+
+TEST(OpenAiAnswer, AnAnswerOfAGivenFormIsNoReasoningWhateverItLooksLike) {
+  for (const ReasoningStart start :
+       {ReasoningStart{ReasoningStart::Kind::none}, {ReasoningStart::Kind::token, 5}}) {
+    PromptChoices prompt;
+    prompt.reasoning = start;
+    OpenAiAnswer answer(head(true, false), {prompt});
+    answer.take(0, delta(0, "<think>a</think>b", FinishReason::stop));
+    const Json message = answer.whole(totals())["choices"][0]["message"];
+    EXPECT_EQ(message["content"], "<think>a</think>b");
+    EXPECT_FALSE(message.contains("reasoning_content"));
+  }
 }
 
 TEST(OpenAiAnswer, WithoutToolsTheTagsAreText) {

@@ -35,6 +35,7 @@ inline const std::string kCall =
 
 inline PromptChoices prompt_of(int tokens) {
   PromptChoices prompt;
+  prompt.reasoning = {};
   prompt.prompt_tokens = tokens;
   return prompt;
 }

@@ -50,7 +50,8 @@ std::string parameter(const std::string& name, const std::string& value) {
 }
 
 /// The same text through push() in pieces that end at `cuts`.
-ToolMessage in_pieces(const ToolCallOptions& how, const std::string& text, const std::vector<size_t>& cuts) {
+ToolMessage in_pieces(const ToolCallOptions& how, const std::string& text, const std::vector<size_t>& cuts,
+                      bool cut = false) {
   ToolCallParser parser(how);
   ToolMessage message;
   const auto add = [&](const std::vector<ToolTextPart>& parts) {
@@ -76,7 +77,7 @@ ToolMessage in_pieces(const ToolCallOptions& how, const std::string& text, const
     begin = end;
   }
   add(parser.push(std::string_view(text).substr(begin)));
-  add(parser.finish());
+  add(parser.finish(cut));
   EXPECT_EQ(parser.calls(), static_cast<int>(message.calls.size()));
   message.open = parser.open();
   return message;
@@ -209,6 +210,68 @@ TEST(ToolCalls, ACutCallIsOpenAndValidSoFar) {
   }
   EXPECT_EQ(open,
             static_cast<int>(arguments.size()));  // and its last brace ends the object's value, not the call
+}
+
+/// What a text of `length` bytes that was cut gives.
+std::string cut_at(const ToolCallOptions& how, const std::string& text, size_t length) {
+  return shown(parse_tool_calls(how, text.substr(0, length), true));
+}
+
+TEST(ToolCalls, ACallThatIsCutBeforeItsArgumentsLeavesNoTag) {
+  const std::string name = "<tool_call>\n{\"name\": \"f\"";
+  const std::string head = name + ", \"arguments\": ";
+  for (const std::string before : {"", "Well.\n"}) {
+    const std::string content = before.empty() ? "" : "Well.";
+    for (size_t length = std::string("<tool_call>").size(); length < name.size(); ++length)
+      EXPECT_EQ(cut_at(options(), before + head, before.size() + length), "[" + content + "]") << length;
+    for (size_t length = name.size() + 1; length <= head.size(); ++length)
+      EXPECT_EQ(cut_at(options(), before + head, before.size() + length), "[" + content + "] f()...")
+          << length;
+  }
+  EXPECT_EQ(cut_at(options(), "<tool_c", 7), "[<tool_c]") << "no tag yet: text may say it";
+  EXPECT_EQ(cut_at(options(), "say <tool_call> and", 19), "[say <tool_call> and]");
+  const std::string bare = R"({"name": "get_weather", "arg)";
+  EXPECT_EQ(cut_at(options(), bare, bare.size()), "[] get_weather()...");
+  EXPECT_EQ(cut_at(options(), bare, 12), R"([{"name": "ge])");
+  const std::string block = "<tool_call>\n<function=get_weather>\n<par";
+  EXPECT_EQ(cut_at(options(kXml), block, 30), "[]");
+  EXPECT_EQ(cut_at(options(kXml), block, block.size()), "[] get_weather()...");
+  EXPECT_EQ(cut_at(options(kXml), "<function=get_wea", 17), "[]");
+  EXPECT_EQ(cut_at(options(kXml), "<function=set_wea", 17), "[<function=set_wea]");
+}
+
+TEST(ToolCalls, WhereTheMessageIsCallsAloneWhatIsCutOfThemIsNoContent) {
+  const std::string one = hermes(R"({"name": "now", "arguments": {}})");
+  const std::string text = one + "\n" + hermes(R"({"name": "f", "arguments": {"a": 1}})");
+  const std::string xml = call_of(parameter("city", "Rom")) + "\n" + call_of(parameter("days", "2"));
+  for (const ToolSyntax syntax : {ToolSyntax::hermes, kXml}) {
+    ToolCallOptions demanded = options(syntax);
+    demanded.calls_only = true;
+    const std::string& all = syntax == kXml ? xml : text;
+    for (size_t length = 0; length <= all.size(); ++length) {
+      const ToolMessage message = parse_tool_calls(demanded, all.substr(0, length));
+      EXPECT_EQ(message.content, "") << all.substr(0, length);
+      EXPECT_GE(message.calls.size(), length >= all.size() / 2 ? 1U : 0U);
+    }
+  }
+}
+
+TEST(ToolCalls, OnlyTheTagsMakeACallOfAToolThatIsHeldToItsSchema) {
+  const std::string object = R"({"name": "get_weather", "arguments": {"city": 5}})";
+  const std::string now = R"({"name": "now", "arguments": {}})";
+  ToolCallOptions strict = options();
+  strict.tools[0].tagged_only = true;
+  const auto told = [&](const std::string& text) { return shown(parse_tool_calls(strict, text)); };
+  for (const std::string& text :
+       {object, "```json\n" + object + "\n```", "```\n" + object + "\n```", "\n" + object})
+    EXPECT_EQ(told(text), "[" + text + "]");
+  EXPECT_EQ(told(hermes(object)), "[] get_weather({\"city\": 5})");
+  EXPECT_EQ(told(now), "[] now({})") << "not held to any";
+  EXPECT_EQ(told(now + "\n" + object), "[" + object + "] now({})");
+  strict.syntax = kXml;
+  const std::string function = "<function=get_weather>\n<parameter=city>\nRom\n</parameter>\n</function>";
+  EXPECT_EQ(told(function), "[" + function + "]");
+  EXPECT_EQ(told("<tool_call>\n" + function + "\n</tool_call>"), "[] get_weather({\"city\": \"Rom\"})");
 }
 
 TEST(ToolCalls, Qwen3CoderParametersBecomeJsonOfTheirTypes) {
@@ -379,8 +442,10 @@ TEST(ToolCalls, PiecesJoinToTheWholeHoweverTheTextIsChopped) {
     const ToolSyntax syntax = i % 2 == 0 ? ToolSyntax::hermes : kXml;
     ToolCallOptions how = options(syntax);
     how.parallel = random() % 4 != 0;
+    how.tools[0].tagged_only = random() % 2 == 0;
+    const bool cut = random() % 2 == 0;
     const std::string text = random_text(random);
-    const std::string whole = shown(parse_tool_calls(how, text));
+    const std::string whole = shown(parse_tool_calls(how, text, cut));
     with_calls += whole.find("(") != std::string::npos;
     std::vector<size_t> each_byte;
     for (size_t at = 1; at < text.size(); ++at) each_byte.push_back(at);
@@ -389,10 +454,10 @@ TEST(ToolCalls, PiecesJoinToTheWholeHoweverTheTextIsChopped) {
       if (random() % 5 == 0) cuts.push_back(at);
     }
     for (const auto& pieces : {each_byte, cuts}) {
-      ASSERT_EQ(shown(in_pieces(how, text, pieces)), whole) << "of " << text;
+      ASSERT_EQ(shown(in_pieces(how, text, pieces, cut)), whole) << "of " << text;
       ++chopped;
     }
-    if (whole.find('(') == std::string::npos) {
+    if (!cut && whole.find('(') == std::string::npos) {
       ASSERT_EQ(whole, "[" + text + "]");
     }
   }

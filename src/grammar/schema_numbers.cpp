@@ -101,15 +101,19 @@ GrammarBuilder::Expr SchemaCompiler::compile_number(const Json& schema, bool int
   }
   std::optional<Decimal> fraction;
   if (schema.contains("multipleOf")) {
-    constexpr int kMost = 1000;
+    constexpr int kMost = 1024;  // but for the zeros at its end
+    constexpr size_t kMostDigits = 9;
     const Json& value = schema["multipleOf"];
     const auto step = Decimal::of(value);
     if (!step || step->negative || step->is_zero())
       fail(path, fmt::format("multipleOf: found {}, expected a number above 0", value.dump()));
     if (!step->fraction.empty()) {
       fraction = step;
-    } else if (step->whole.size() > 4 || std::stoi(step->whole) > kMost) {
-      fail(path, fmt::format("multipleOf: found {}; whole numbers are supported to {}", value.dump(), kMost));
+    } else if (step->whole.size() > kMostDigits ||
+               std::stoi(step->whole.substr(0, step->whole.find_last_not_of('0') + 1)) > kMost) {
+      fail(path, fmt::format("multipleOf: found {}; whole numbers are supported to {}, and those times tens, "
+                             "hundreds and so on",
+                             value.dump(), kMost));
     } else {
       range.multiple_of = std::stoi(step->whole);
       range.integer = true;

@@ -131,6 +131,20 @@ TEST(JsonSchemaItems, UniqueItemsOfAList) {
   });
 }
 
+TEST(JsonSchemaItems, UniqueItemsWhoseValuesAreEvident) {
+  check({
+      {R"({"type":"array","items":{"type":"integer","minimum":1,"exclusiveMaximum":46},"uniqueItems":true,"minItems":3,"maxItems":3})",
+       {"[1,2,45]"},
+       {"[1,1,2]", "[1,2,46]"}},
+      {R"({"type":"array","items":{"$ref":"#/$defs/e"},"uniqueItems":true,"$defs":{"e":{"anyOf":[{"const":"a"},{"enum":["b",null]}]}}})",
+       {R"(["b","a",null])"},
+       {R"(["a","a"])"}},
+      {R"({"type":"array","items":{"type":["boolean","null"]},"uniqueItems":true,"minItems":3})",
+       {"[null,true,false]"},
+       {"[null,true,null]"}},
+  });
+}
+
 TEST(JsonSchemaItems, Contains) {
   check({
       {R"({"type":"array","items":{"type":"integer"},"contains":{"minimum":5}})",

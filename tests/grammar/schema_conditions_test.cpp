@@ -189,6 +189,30 @@ TEST(JsonSchemaStrings, SeveralConditionsAtOnce) {
   });
 }
 
+TEST(JsonSchemaStrings, LookaheadsAtTheBeginning) {
+  check({
+      {R"x({"type":"string","pattern":"^(?=.*[A-Z])(?=.*\\d)[A-Za-z\\d]{4,6}$"})x",
+       {"\"aB3d\"", "\"1AAAAA\""},
+       {"\"abcd\"", "\"aBcd\"", "\"ab3d\"", "\"aB3\""}},
+      {R"x({"type":"string","pattern":"^(?!\\.)(?!.*\\.\\.)[a-z.]+$"})x",
+       {"\"a.b\"", "\"ab.\""},
+       {"\".a\"", "\"a..b\""}},
+      {R"x({"type":"string","pattern":"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"})x",
+       {"\"1.5\"", "\"-0\"", "\"+.5\""},
+       {"\"\"", "\"-\"", "\".\"", "\"a\""}},
+      {R"x({"enum":["aB","ab"],"pattern":"^(?=.*[A-Z])[a-zA-Z]+$"})x", {"\"aB\""}, {"\"ab\""}},
+  });
+  for (const char* pattern : {"^(?=a)b|c", "a(?=b)", "^(?<=a)b", "^(a|(?!b))c"}) {
+    EXPECT_THROW(compile_json_schema(Json{{"type", "string"}, {"pattern", pattern}}), Error) << pattern;
+  }
+}
+
+TEST(JsonSchemaStrings, HighLengthsBesideOtherConditions) {
+  check({{R"({"type":"string","format":"uri","minLength":1,"maxLength":2083})",
+          {"\"https://a.b/c\""},
+          {"\"\"", "\"a\""}}});
+}
+
 TEST(JsonSchemaStrings, FormatsThatSayHowAProgramHoldsAValueChangeNothing) {
   check({
       {R"({"type":"string","format":"password"})", {"\"a\""}, {}},

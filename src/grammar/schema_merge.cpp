@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "grammar/number_range.h"
 #include "grammar/schema_document.h"
 
 namespace qwench {
@@ -106,9 +107,9 @@ void SchemaDocument::merge_keyword(Json& into, const std::string& keyword, const
     known = intersect_types(known, value);
     if (known.empty()) into = false;
   } else if (is_one_of(keyword, kLowerBounds) && numbers) {
-    if (value > known) known = value;
+    if (compare(*Decimal::of(value), *Decimal::of(known)) > 0) known = value;
   } else if (is_one_of(keyword, kUpperBounds) && numbers) {
-    if (value < known) known = value;
+    if (compare(*Decimal::of(value), *Decimal::of(known)) < 0) known = value;
   } else if (keyword == "multipleOf" && known.is_number_unsigned() && value.is_number_unsigned() &&
              known > 0 && value > 0 && known <= kMostStep && value <= kMostStep) {
     known = std::lcm(known.get<uint64_t>(), value.get<uint64_t>());

@@ -322,6 +322,12 @@ TEST(JsonSchemaUnevaluated, OnlyWhatTheSchemaItselfEvaluatesCounts) {
   });
 }
 
+TEST(JsonSchemaUnevaluated, BesideListedValues) {
+  check({{R"({"unevaluatedProperties":false,"allOf":[{"enum":[null,{"a":1},{"b":1}]},{"properties":{"a":true}}]})",
+          {"null", R"({"a":1})"},
+          {R"({"b":1})"}}});
+}
+
 TEST(JsonSchemaUnevaluated, Items) {
   check({
       {R"({"type":"array","allOf":[{"prefixItems":[{"const":1}],"unevaluatedItems":false},{"prefixItems":[true,{"const":2}]}]})",

@@ -14,6 +14,9 @@ using Expr = GrammarBuilder::Expr;
 
 constexpr size_t kIntegerDigits = 18;
 constexpr size_t kDoubleDigits = 15;
+// A step takes as many states for each digit: of large ones, numbers are shorter.
+constexpr int kLargeStep = 100;
+constexpr size_t kDigitsOfLargeSteps = 12;
 
 int compare_magnitude(const Decimal& a, const Decimal& b) {
   if (a.whole.size() != b.whole.size()) return a.whole.size() < b.whole.size() ? -1 : 1;
@@ -52,7 +55,8 @@ class Magnitudes {
 
   Expr make() {
     const size_t shortest = low_.value.whole.size();
-    const size_t usual = integer_ && !as_doubles_ ? kIntegerDigits : kDoubleDigits - scale_;
+    size_t usual = integer_ && !as_doubles_ ? kIntegerDigits : kDoubleDigits - scale_;
+    if (multiple_of_ > kLargeStep) usual = std::min(usual, kDigitsOfLargeSteps);
     const size_t most = as_doubles_ ? usual : std::max(usual, shortest);
     const size_t longest = high_ ? std::min(high_->value.whole.size(), most) : most;
     std::vector<Expr> lengths;
@@ -95,7 +99,9 @@ class Magnitudes {
   };
 
   Expr digits(char first, char last) {
-    return builder_.chars(CodeRanges({{static_cast<char32_t>(first), static_cast<char32_t>(last)}}));
+    const auto [known, is_new] = digits_.emplace(std::pair{first, last}, 0);
+    if (is_new) known->second = builder_.byte(static_cast<uint8_t>(first), static_cast<uint8_t>(last));
+    return known->second;
   }
 
   /// Each digit that may come next with what follows it; neighbours that are followed by the same together.
@@ -208,6 +214,7 @@ class Magnitudes {
   size_t most_fraction_ = 0;
   std::map<Place, GrammarBuilder::RuleId> rules_;
   std::map<Place, GrammarBuilder::RuleId> fractions_;
+  std::map<std::pair<char, char>, Expr> digits_;
 };
 
 Decimal negated(Decimal value) {

@@ -101,6 +101,14 @@ TEST(JsonSchemaNames, PatternPropertiesAndPropertyNames) {
   });
 }
 
+TEST(JsonSchemaNames, ClosedSchemasBesideThePatternsOfOthers) {
+  check({
+      {R"({"type":"object","allOf":[{"properties":{"a":true,"b1":true},"patternProperties":{"^x":{"type":"integer"}},"additionalProperties":false},{"patternProperties":{"1$":{"minimum":5}}}]})",
+       {R"({"b1":5})", R"({"x":1})", R"({"x1":5})", R"({"a":1,"x1":7})"},
+       {R"({"b1":4})", R"({"x1":4})", R"({"c1":5})", R"({"c":5})"}},
+  });
+}
+
 TEST(JsonSchemaNames, CountsOfProperties) {
   check({
       {R"({"type":"object","properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}},"minProperties":2,"additionalProperties":false})",
@@ -323,9 +331,10 @@ TEST(JsonSchemaUnevaluated, OnlyWhatTheSchemaItselfEvaluatesCounts) {
 }
 
 TEST(JsonSchemaUnevaluated, BesideListedValues) {
-  check({{R"({"unevaluatedProperties":false,"allOf":[{"enum":[null,{"a":1},{"b":1}]},{"properties":{"a":true}}]})",
-          {"null", R"({"a":1})"},
-          {R"({"b":1})"}}});
+  check(
+      {{R"({"unevaluatedProperties":false,"allOf":[{"enum":[null,{"a":1},{"b":1}]},{"properties":{"a":true}}]})",
+        {"null", R"({"a":1})"},
+        {R"({"b":1})"}}});
 }
 
 TEST(JsonSchemaUnevaluated, Items) {

@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "cli/terminal.h"
+#include "core/exact_integers.h"
+#include "engine/constraint_fields.h"
 #include "qwench/error.h"
 
 namespace qwench::cli {
@@ -32,6 +34,7 @@ std::string to_line(const Json& value) { return value.dump(-1, ' ', false, Json:
 
 Json parse_line(std::string_view line) {
   Json value = parse_json(line, "the line");
+  refuse_rounded_integers(line, "the line", {std::begin(kSchemaFields), std::end(kSchemaFields)});
   if (!value.is_object())
     invalid(fmt::format("the line is a JSON {}, expected an object", value.type_name()));
   return value;

@@ -49,9 +49,13 @@ class ToolGrammar {
                                       bool parallel, bool required, const Constraint* text) {
     if (tools.empty()) builder_.fail("there are none to call");
     std::vector<Expr> bodies;
+    std::vector<GrammarBuilder::RuleId> calls;
     for (const ToolSignature& tool : tools) {
       try {
-        bodies.push_back(syntax == ToolSyntax::hermes ? hermes(tool) : qwen3_coder(tool));
+        const auto rule = builder_.declare(fmt::format("the arguments of the tool \"{}\"", tool.name));
+        builder_.define(rule, syntax == ToolSyntax::hermes ? hermes(tool) : qwen3_coder(tool));
+        calls.push_back(rule);
+        bodies.push_back(builder_.ref(rule));
       } catch (const Error& error) {
         throw Error(ErrorKind::invalid_argument, fmt::format("the tool \"{}\": {}", tool.name, error.what()));
       }
@@ -72,7 +76,7 @@ class ToolGrammar {
     }
     const GrammarBuilder::RuleId root = builder_.declare("answer");
     builder_.define(root, answer);
-    return builder_.build(root);
+    return builder_.build(root, calls);
   }
 
  private:

@@ -64,7 +64,7 @@ class Embed(TestCase):
             self.assertEqual(outcome.code, code, outcome.err)
             self.assertIn(says, outcome.err)
         model = fetched(SMOLLM2)
-        for arguments, code, says in ((("",), 2, "empty"), (("Rain falls.", ""), 2, "empty"), (("Rain falls.", "a " * 200, "-c", 64), 1, "text 2: ")):
+        for arguments, code, says in ((("",), 2, "empty"), (("Rain falls.", ""), 2, "empty"), (("Rain falls.", "a " * 200, "-c", 64), 2, "text 2: ")):
             outcome = qwench("embed", model, *arguments)
             self.assert_fails_cleanly(outcome, code)
             self.assertIn(says, outcome.err)

@@ -27,6 +27,9 @@ class GrammarBuilder {
 
   /// `what` begins errors: "the JSON schema".
   explicit GrammarBuilder(std::string what) : what_(std::move(what)) {}
+  const std::string& what() const { return what_; }
+  /// What errors begin with from now on.
+  void speak_of(std::string what) { what_ = std::move(what); }
 
   Expr empty();                          ///< the empty text
   Expr nothing();                        ///< no text at all

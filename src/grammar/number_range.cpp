@@ -1,7 +1,11 @@
 #include "grammar/number_range.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 
 namespace qwench {
 namespace {
@@ -20,20 +24,36 @@ int compare_magnitude(const Decimal& a, const Decimal& b) {
 /// Numbers of one sign, by their magnitude.
 class Magnitudes {
  public:
-  Magnitudes(GrammarBuilder& builder, const NumberBound& low, const std::optional<NumberBound>& high,
-             bool integer, int multiple_of)
-      : builder_(builder), low_(low), high_(high), integer_(integer), multiple_of_(multiple_of) {}
+  Magnitudes(GrammarBuilder& builder, const NumberRange& range, const NumberBound& low,
+             const std::optional<NumberBound>& high)
+      : builder_(builder),
+        low_(low),
+        high_(high),
+        integer_(range.integer),
+        as_doubles_(range.as_doubles),
+        multiple_of_(range.multiple_of),
+        scale_(static_cast<size_t>(range.scale)),
+        is_multiple_(range.is_multiple()) {
+    if (integer_ || is_multiple_) return;
+    const auto loses_digits = [&](const NumberBound& bound) {
+      const size_t length = bound.value.whole.size();
+      return fraction_digits(length) > 0 && length + fraction_digits(length) > kDoubleDigits;
+    };
+    if (loses_digits(low_) || (high_ && loses_digits(*high_))) {
+      // Texts that differ may be the same double: an exclusive bound becomes the next double within.
+      take_neighbour(low_, HUGE_VAL);
+      if (high_) take_neighbour(*high_, 0);
+    }
+  }
 
   Expr make() {
     const size_t shortest = low_.value.whole.size();
-    const size_t usual = integer_ ? kIntegerDigits : kDoubleDigits;
-    const size_t longest =
-        high_ ? std::min(high_->value.whole.size(), std::max(usual, shortest)) : std::max(usual, shortest);
+    const size_t usual = integer_ && !as_doubles_ ? kIntegerDigits : kDoubleDigits - scale_;
+    const size_t most = as_doubles_ ? usual : std::max(usual, shortest);
+    const size_t longest = high_ ? std::min(high_->value.whole.size(), most) : most;
     std::vector<Expr> lengths;
     for (length_ = shortest; length_ <= longest; ++length_) {
-      const size_t digits = integer_ ? 0 : kDoubleDigits - std::min(kDoubleDigits, length_);
-      const size_t of_bounds = std::max(low_.value.fraction.size(), high_ ? high_->value.fraction.size() : 0);
-      most_fraction_ = integer_ ? 0 : std::max(digits, of_bounds);
+      most_fraction_ = fraction_digits(length_);
       const bool tight_high = high_ && length_ == high_->value.whole.size();
       lengths.push_back(whole({length_, 0, length_ == shortest, tight_high, 0}));
     }
@@ -41,6 +61,23 @@ class Magnitudes {
   }
 
  private:
+  /// As many as a double tells apart, and those of a bound that has as many digits before the point.
+  size_t fraction_digits(size_t length) const {
+    if (is_multiple_) return scale_;
+    if (integer_ || length > kDoubleDigits) return 0;
+    size_t digits = kDoubleDigits - length;
+    if (low_.value.whole.size() == length) digits = std::max(digits, low_.value.fraction.size());
+    if (high_ && high_->value.whole.size() == length) digits = std::max(digits, high_->value.fraction.size());
+    return digits;
+  }
+
+  static void take_neighbour(NumberBound& bound, double towards) {
+    if (!bound.exclusive || bound.value.is_zero()) return;
+    const double own = std::strtod(bound.value.text().c_str(), nullptr);
+    const double next = std::nextafter(own, towards);
+    if (std::isfinite(next)) bound = {*Decimal::of(Json(next)), false};
+  }
+
   /// So many digits were taken; whether they are those of a bound so far, and their remainder.
   struct Place {
     size_t length;
@@ -75,22 +112,21 @@ class Magnitudes {
 
   Expr whole(const Place& place) {
     if (place.at == place.length) return behind_whole(place);
-    const auto known = rules_.find(place);
-    if (known != rules_.end()) return builder_.ref(known->second);
+    const auto [known, is_new] = rules_.emplace(place, 0);
+    if (!is_new) return builder_.ref(known->second);
     const GrammarBuilder::RuleId rule = builder_.declare("number");
-    rules_.emplace(place, rule);
+    known->second = rule;
     std::vector<Expr> ways;
     const auto bound = [&](bool tight, const Decimal& value) {
       return tight ? std::optional<char>(value.whole[place.at]) : std::nullopt;
     };
     const char first = place.at == 0 && place.length > 1 ? '1' : '0';
-    for_digits(
-        first, '9', bound(place.low, low_.value), place.high ? bound(true, high_->value) : std::nullopt,
-        [&](char digit, char end, bool low, bool high) {
-          const int remainder = multiple_of_ == 1 ? 0 : (place.remainder * 10 + (digit - '0')) % multiple_of_;
-          ways.push_back(builder_.sequence(
-              {digits(digit, end), whole({place.length, place.at + 1, low, high, remainder})}));
-        });
+    for_digits(first, '9', bound(place.low, low_.value),
+               place.high ? bound(true, high_->value) : std::nullopt,
+               [&](char digit, char end, bool low, bool high) {
+                 const Place next{place.length, place.at + 1, low, high, remainder_behind(place, digit)};
+                 ways.push_back(builder_.sequence({digits(digit, end), whole(next)}));
+               });
     builder_.define(rule, builder_.either(std::move(ways)));
     return builder_.ref(rule);
   }
@@ -104,37 +140,65 @@ class Magnitudes {
 
   Expr behind_whole(const Place& place) {
     std::vector<Expr> ways;
-    if (may_end(place.low, place.high, 0) && place.remainder == 0) ways.push_back(builder_.empty());
-    if (!integer_ && most_fraction_ > 0)
-      ways.push_back(builder_.sequence({builder_.literal("."), fraction(0, place.low, place.high)}));
+    if (may_end(place.low, place.high, 0) && is_step(place.remainder, 0)) ways.push_back(builder_.empty());
+    if (!integer_ && most_fraction_ > 0) {
+      Place behind = place;
+      behind.at = 0;
+      ways.push_back(builder_.sequence({builder_.literal("."), fraction(behind)}));
+    }
     return builder_.either(std::move(ways));
   }
 
-  Expr fraction(size_t at, bool low, bool high) {
-    if (!low && !high) return builder_.repeat(digits('0', '9'), 1, static_cast<int>(most_fraction_ - at));
+  /// Whether a number may end behind so many digits of its fraction, with this remainder.
+  bool is_step(int remainder, size_t at) const {
+    if (!is_multiple_) return true;
+    int64_t rest = remainder;
+    for (; at < scale_; ++at) rest = rest * 10 % multiple_of_;
+    return rest == 0;
+  }
+
+  /// Digits behind the point; of `place`, `at` are taken.
+  Expr fraction(const Place& place) {
+    if (!place.low && !place.high && !is_multiple_)
+      return builder_.repeat(digits('0', '9'), 1, static_cast<int>(most_fraction_ - place.at));
+    const auto [known, is_new] = fractions_.emplace(place, 0);
+    if (!is_new) return builder_.ref(known->second);
+    const GrammarBuilder::RuleId rule = builder_.declare("fraction");
+    known->second = rule;
     const auto digit_of = [&](const Decimal& value) {
-      return at < value.fraction.size() ? value.fraction[at] : '0';
+      return place.at < value.fraction.size() ? value.fraction[place.at] : '0';
     };
     std::vector<Expr> ways;
-    for_digits('0', '9', low ? std::optional(digit_of(low_.value)) : std::nullopt,
-               high ? std::optional(digit_of(high_->value)) : std::nullopt,
-               [&](char digit, char end, bool next_low, bool next_high) {
+    for_digits('0', '9', place.low ? std::optional(digit_of(low_.value)) : std::nullopt,
+               place.high ? std::optional(digit_of(high_->value)) : std::nullopt,
+               [&](char digit, char end, bool low, bool high) {
+                 const Place next{place.length, place.at + 1, low, high, remainder_behind(place, digit)};
                  std::vector<Expr> rest;
-                 if (may_end(next_low, next_high, at + 1)) rest.push_back(builder_.empty());
-                 if (at + 1 < most_fraction_) rest.push_back(fraction(at + 1, next_low, next_high));
+                 if (may_end(low, high, next.at) && is_step(next.remainder, next.at))
+                   rest.push_back(builder_.empty());
+                 if (next.at < most_fraction_) rest.push_back(fraction(next));
                  ways.push_back(builder_.sequence({digits(digit, end), builder_.either(std::move(rest))}));
                });
-    return builder_.either(std::move(ways));
+    builder_.define(rule, builder_.either(std::move(ways)));
+    return builder_.ref(rule);
+  }
+
+  int remainder_behind(const Place& place, char digit) const {
+    return multiple_of_ == 1 ? 0 : (place.remainder * 10 + (digit - '0')) % multiple_of_;
   }
 
   GrammarBuilder& builder_;
-  const NumberBound low_;
-  const std::optional<NumberBound> high_;
+  NumberBound low_;
+  std::optional<NumberBound> high_;
   const bool integer_;
+  const bool as_doubles_;
   const int multiple_of_;
+  const size_t scale_;
+  const bool is_multiple_;
   size_t length_ = 0;
   size_t most_fraction_ = 0;
   std::map<Place, GrammarBuilder::RuleId> rules_;
+  std::map<Place, GrammarBuilder::RuleId> fractions_;
 };
 
 Decimal negated(Decimal value) {
@@ -145,8 +209,10 @@ Decimal negated(Decimal value) {
 }  // namespace
 
 std::optional<Decimal> Decimal::of(const Json& number) {
-  constexpr int kMostDigits = 40;
-  std::string text = number.dump();
+  if (!number.is_number()) return std::nullopt;
+  constexpr double kFirstWithoutFraction = 9007199254740992.0;  // 2^53
+  const bool whole = number.is_number_float() && std::abs(number.get<double>()) >= kFirstWithoutFraction;
+  std::string text = whole ? fmt::format("{:.0f}", number.get<double>()) : number.dump();
   Decimal value;
   if (text.starts_with('-')) {
     value.negative = true;
@@ -159,7 +225,6 @@ std::optional<Decimal> Decimal::of(const Json& number) {
       return std::nullopt;
     text.resize(e);
   }
-  if (std::abs(exponent) > kMostDigits) return std::nullopt;
   const size_t point = text.find('.');
   value.whole = text.substr(0, point);
   value.fraction = point == std::string::npos ? "" : text.substr(point + 1);
@@ -174,7 +239,6 @@ std::optional<Decimal> Decimal::of(const Json& number) {
   value.whole.erase(0, std::min(value.whole.find_first_not_of('0'), value.whole.size()));
   if (value.whole.empty()) value.whole = "0";
   value.fraction.resize(value.fraction.find_last_not_of('0') + 1);
-  if (value.whole.size() + value.fraction.size() > kMostDigits) return std::nullopt;
   if (value.is_zero()) value.negative = false;
   return value;
 }
@@ -192,7 +256,7 @@ GrammarBuilder::Expr numbers_within(GrammarBuilder& builder, const NumberRange& 
       return builder.nothing();
   }
   const auto make = [&](const NumberBound& low, const std::optional<NumberBound>& high) {
-    return Magnitudes(builder, low, high, range.integer, range.multiple_of).make();
+    return Magnitudes(builder, range, low, high).make();
   };
   std::vector<Expr> signs;
   const bool has_positive =

@@ -5,22 +5,6 @@
 #include "grammar/schema_compiler.h"
 
 namespace qwench {
-namespace {
-
-/// Older drafts have tuples as an array of "items", "additionalItems" behind them.
-Json with_prefix_items(Json schema) {
-  if (schema.contains("items") && schema["items"].is_array() && !schema.contains("prefixItems")) {
-    schema["prefixItems"] = schema["items"];
-    schema.erase("items");
-    if (schema.contains("additionalItems")) schema["items"] = schema["additionalItems"];
-  }
-  if (schema.contains("unevaluatedItems") && !schema.contains("items"))
-    schema["items"] = schema["unevaluatedItems"];
-  return schema;
-}
-
-}  // namespace
-
 GrammarBuilder::Expr SchemaCompiler::compile_array(const Json& given, const std::string& path) {
   const Json schema = with_prefix_items(given);
   const int least = count(schema, "minItems", path).value_or(0);
@@ -32,9 +16,10 @@ GrammarBuilder::Expr SchemaCompiler::compile_array(const Json& given, const std:
       schema.contains("contains") &&
       count(schema, "minContains", path).value_or(1) + (schema.contains("maxContains") ? 1 : 0) > 0;
   if (unique || contains) {
-    if (unique && contains) fail(path, "\"uniqueItems\" and \"contains\" together are not supported");
-    if (schema.contains("prefixItems"))
-      fail(path, "\"uniqueItems\" and \"contains\" are not supported beside \"prefixItems\"");
+    for (const char* other : {"contains", "prefixItems"}) {
+      if (unique && schema.contains(other))
+        fail(path, fmt::format("uniqueItems: beside \"{}\" it is not supported", other));
+    }
     const Expr items =
         unique ? unique_items(schema, least, most, path) : items_containing(schema, least, most, path);
     return builder_.sequence({builder_.literal("["), json_.space(), items, builder_.literal("]")});
@@ -141,22 +126,35 @@ GrammarBuilder::Expr SchemaCompiler::unique_items(const Json& schema, int least,
 GrammarBuilder::Expr SchemaCompiler::items_containing(const Json& schema, int least, int most,
                                                       const std::string& path) {
   constexpr int kMostHits = 64;
-  const Json item = schema.contains("items") ? schema["items"] : Json(true);
+  const Json none = Json::array();
+  const Json& prefix = schema.contains("prefixItems") ? schema["prefixItems"] : none;
+  if (!prefix.is_array()) fail(path, "prefixItems: expected an array of schemas");
   const int least_hits = count(schema, "minContains", path).value_or(1);
   const std::optional<int> most_hits = count(schema, "maxContains", path);
-  if (std::max({least, most, least_hits, most_hits.value_or(0)}) > kMostHits)
+  if (std::max({least, most, least_hits, most_hits.value_or(0), static_cast<int>(prefix.size())}) > kMostHits)
     fail(path, fmt::format("contains: counts above {} are not supported beside it", kMostHits));
   if (most_hits && *most_hits < least_hits) return builder_.nothing();
   const std::string place = path + "/contains";
-  const Expr hit = builder_.rule(place, compile(document_.merge(item, schema["contains"], place), place));
-  // Where hits are not limited, any item may be one that is not counted.
-  const Json rest =
-      most_hits ? document_.merge(item, document_.negate(schema["contains"], place), place) : item;
-  const Expr miss = builder_.rule(path + "/items", compile(rest, path + "/items"));
+  struct Item {
+    Expr hit;
+    Expr miss;
+  };
+  std::vector<Item> kinds;  // those of "prefixItems", and what is behind
+  for (size_t i = 0; i <= prefix.size(); ++i) {
+    const bool fixed = i < prefix.size();
+    const Json item = fixed ? prefix[i] : schema.contains("items") ? schema["items"] : Json(true);
+    const std::string own = fixed ? fmt::format("{}/prefixItems/{}", path, i) : path + "/items";
+    const Json hit = document_.merge(item, schema["contains"], place);
+    // Where hits are not limited, any item may be one that is not counted.
+    const Json rest =
+        most_hits ? document_.merge(item, document_.negate(schema["contains"], place), place) : item;
+    kinds.push_back({builder_.rule(place, compile(hit, place)), builder_.rule(own, compile(rest, own))});
+  }
   const Expr comma = json_.comma();
   std::map<std::pair<int, int>, GrammarBuilder::RuleId> rules;
   const std::function<Expr(int, int)> from = [&](int taken, int hits) -> Expr {
-    if (most == GrammarBuilder::kUnbounded) taken = std::min(taken, std::max(least, 1));
+    if (most == GrammarBuilder::kUnbounded)
+      taken = std::min(taken, std::max({least, static_cast<int>(prefix.size()), 1}));
     if (!most_hits) hits = std::min(hits, least_hits);
     const auto known = rules.find({taken, hits});
     if (known != rules.end()) return builder_.ref(known->second);
@@ -166,9 +164,10 @@ GrammarBuilder::Expr SchemaCompiler::items_containing(const Json& schema, int le
     if (taken >= least && hits >= least_hits) ways.push_back(taken > 0 ? json_.space() : builder_.empty());
     if (most == GrammarBuilder::kUnbounded || taken < most) {
       const Expr begin = taken > 0 ? comma : builder_.empty();
+      const Item& item = kinds[std::min(static_cast<size_t>(taken), prefix.size())];
       if (!most_hits || hits < *most_hits)
-        ways.push_back(builder_.sequence({begin, hit, from(taken + 1, hits + 1)}));
-      ways.push_back(builder_.sequence({begin, miss, from(taken + 1, hits)}));
+        ways.push_back(builder_.sequence({begin, item.hit, from(taken + 1, hits + 1)}));
+      ways.push_back(builder_.sequence({begin, item.miss, from(taken + 1, hits)}));
     }
     builder_.define(rule, builder_.either(std::move(ways)));
     return builder_.ref(rule);

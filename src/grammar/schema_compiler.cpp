@@ -7,6 +7,7 @@
 #include <array>
 
 #include "grammar/json_schema.h"
+#include "grammar/schema_references.h"
 #include "grammar/string_formats.h"
 #include "qwench/error.h"
 
@@ -14,20 +15,6 @@ namespace qwench {
 namespace {
 
 constexpr int kDeepestSchema = 200;
-
-constexpr std::array kUnsupported = {"unevaluatedItems", "$dynamicRef", "$recursiveRef"};
-
-bool has_type(const Json& value, const std::set<std::string>& types) {
-  if (value.is_null()) return types.contains("null");
-  if (value.is_boolean()) return types.contains("boolean");
-  if (value.is_string()) return types.contains("string");
-  if (value.is_object()) return types.contains("object");
-  if (value.is_array()) return types.contains("array");
-  if (types.contains("number")) return true;
-  if (!types.contains("integer")) return false;
-  const auto decimal = Decimal::of(value);
-  return decimal && decimal->fraction.empty();
-}
 
 }  // namespace
 
@@ -43,13 +30,13 @@ GrammarBuilder::Expr SchemaCompiler::compile(const Json& schema, const std::stri
   } else if (!schema.is_object()) {
     fail(path, "expected a schema: an object, true or false");
   } else {
-    check_keywords(schema, path);
+    if (schema.contains("$recursiveRef")) fail(path, "the keyword \"$recursiveRef\" is not supported");
     if (SchemaDocument::flattens(schema)) {
-      const bool ref = schema.contains("$ref");
+      const char* keyword = schema.contains("$ref") ? "$ref" : "$dynamicRef";
       Json others = schema;
-      others.erase("$ref");
-      if (ref && schema["$ref"].is_string() && !has_assertions(others)) {
-        expr = compile_ref(schema["$ref"].get<std::string>(), path);
+      others.erase(keyword);
+      if (schema.contains(keyword) && schema[keyword].is_string() && !has_assertions(others)) {
+        expr = compile_ref(schema[keyword].get<std::string>(), path);
       } else {
         expr = compile_merged(schema, path);
       }
@@ -83,17 +70,6 @@ GrammarBuilder::Expr SchemaCompiler::compile_merged(const Json& schema, const st
   return builder_.ref(rule);
 }
 
-void SchemaCompiler::check_keywords(const Json& schema, const std::string& path) const {
-  for (const char* keyword : kUnsupported) {
-    if (!schema.contains(keyword)) continue;
-    const Json& value = schema[keyword];
-    const bool says_nothing = (value.is_object() && value.empty()) || is_true(value);
-    const bool of_items = std::string_view(keyword) == "unevaluatedItems" && !schema.contains("anyOf") &&
-                          !schema.contains("oneOf");
-    if (!says_nothing && !of_items) fail(path, fmt::format("the keyword \"{}\" is not supported", keyword));
-  }
-}
-
 void SchemaCompiler::check_types(const Json& schema, const std::string& path) const {
   static const std::set<std::string> known = {"null",   "boolean", "object", "array",
                                               "number", "string",  "integer"};
@@ -108,10 +84,14 @@ void SchemaCompiler::check_types(const Json& schema, const std::string& path) co
 
 GrammarBuilder::Expr SchemaCompiler::compile_flat(const Json& schema, const std::string& path) {
   check_types(schema, path);
+  if (const auto values = document_.valid_values(schema, path)) {
+    std::vector<Expr> ways;
+    for (const Json& value : *values) ways.push_back(json_.constant(value));
+    return builder_.either(std::move(ways));
+  }
   for (const char* keyword : {"anyOf", "oneOf"}) {
     if (schema.contains(keyword)) return compile_branches(schema, keyword, path);
   }
-  if (schema.contains("enum") || schema.contains("const")) return compile_values(schema, path);
   std::set<std::string> types = types_of(schema);
   if (types.contains("number")) types.erase("integer");
   if (types.size() == 6 && !has_assertions(schema)) return json_.value();
@@ -122,60 +102,10 @@ GrammarBuilder::Expr SchemaCompiler::compile_flat(const Json& schema, const std:
 
 GrammarBuilder::Expr SchemaCompiler::compile_branches(const Json& schema, const char* keyword,
                                                       const std::string& path) {
-  const Json& list = schema[keyword];
-  if (!list.is_array() || list.empty())
-    fail(path, fmt::format("{}: expected an array of schemas, not empty", keyword));
-  Json base = schema;
-  base.erase(keyword);
-  const bool alone = !has_assertions(base);
-  std::vector<Json> branches;
-  for (size_t i = 0; i < list.size(); ++i)
-    branches.push_back(alone ? list[i]
-                             : document_.merge(base, list[i], fmt::format("{}/{}/{}", path, keyword, i)));
-  if (std::string_view(keyword) == "oneOf") {
-    try {
-      branches = document_.exclusive(branches, list, path);
-    } catch (const Error& error) {
-      fail(path,
-           fmt::format("oneOf: it is not evident that no value is valid under two of its alternatives; give "
-                       "them different types, or a required property with different const values, or use "
-                       "anyOf ({})",
-                       error.what()));
-    }
-  }
+  const std::vector<Json> branches = document_.alternatives(schema, keyword, path);
   std::vector<Expr> ways;
   for (size_t i = 0; i < branches.size(); ++i)
     ways.push_back(compile(branches[i], fmt::format("{}/{}/{}", path, keyword, i)));
-  return builder_.either(std::move(ways));
-}
-
-/// Of the values that "enum" and "const" list, those that are valid under the other keywords.
-GrammarBuilder::Expr SchemaCompiler::compile_values(const Json& schema, const std::string& path) {
-  Json values = schema.contains("enum") ? schema["enum"] : Json::array({schema["const"]});
-  if (!values.is_array()) fail(path, "enum: expected an array of values");
-  Json others = schema;
-  others.erase("enum");
-  others.erase("const");
-  const std::set<std::string> types = types_of(others.contains("type") ? others : Json::object());
-  std::shared_ptr<const Grammar> grammar;
-  Json more = others;
-  more.erase("type");
-  if (has_assertions(more)) {
-    GrammarBuilder builder("the JSON schema");
-    JsonText json(builder);
-    SchemaCompiler compiler(builder, json, root_);
-    const GrammarBuilder::RuleId rule = builder.declare("values");
-    // Where nothing is valid, a byte that no JSON begins with is.
-    builder.define(rule, builder.either({compiler.compile(others, path), builder.literal("!")}));
-    grammar = builder.build(rule);
-  }
-  std::vector<Expr> ways;
-  for (const Json& value : values) {
-    if (schema.contains("const") && !same_value(value, schema["const"])) continue;
-    if (!has_type(value, types)) continue;
-    if (grammar && !accepts(*grammar, value.dump())) continue;
-    ways.push_back(json_.constant(value));
-  }
   return builder_.either(std::move(ways));
 }
 
@@ -201,7 +131,8 @@ std::optional<int> SchemaCompiler::count(const Json& schema, const char* keyword
 }
 
 GrammarBuilder::Expr add_json_schema(GrammarBuilder& builder, JsonText& json, const Json& schema) {
-  return SchemaCompiler(builder, json, schema).compile_root();
+  const Json resolved = with_resolved_references(schema);
+  return SchemaCompiler(builder, json, resolved).compile_root();
 }
 
 std::shared_ptr<const Grammar> compile_json_schema(const Json& schema) {

@@ -29,7 +29,8 @@ struct StringCondition {
   };
   Kind kind;
   Json value;
-  bool holds;  ///< else it must not
+  bool holds;         ///< else it must not
+  std::string place;  ///< behind the schema's, for errors
 };
 
 /// How the characters of a string are written.
@@ -64,9 +65,7 @@ class SchemaCompiler {
   Expr compile_merged(const Json& schema, const std::string& path);
   Expr compile_flat(const Json& schema, const std::string& path);
   Expr compile_branches(const Json& schema, const char* keyword, const std::string& path);
-  Expr compile_values(const Json& schema, const std::string& path);
   Expr compile_type(const Json& schema, const std::string& type, const std::string& path);
-  void check_keywords(const Json& schema, const std::string& path) const;
   void check_types(const Json& schema, const std::string& path) const;
 
   Expr compile_string(const Json& schema, const std::string& path);
@@ -78,14 +77,12 @@ class SchemaCompiler {
   TextProduct string_product(const std::vector<StringCondition>& conditions, const std::string& path,
                              StringSpelling spelling = StringSpelling::json);
   Expr compile_number(const Json& schema, bool integer, const std::string& path);
-  Expr numbers_but(const NumberRange& range, const Json& excluded, const std::string& path);
   std::optional<NumberBound> bound(const Json& schema, const char* inclusive, const char* exclusive,
                                    bool lower, const std::string& path) const;
 
   Expr compile_object(const Json& schema, const std::string& path);
   Members read_members(const Json& schema, const std::string& path) const;
   Json value_of(const Members& members, const std::string& name, const std::string& path) const;
-  bool allows_name(const Members& members, const std::string& name, const std::string& path) const;
   std::vector<Property> properties_of(const Members& members, const std::string& path);
   std::optional<Expr> other_members(const Members& members, const std::vector<Property>& properties,
                                     const std::string& path);

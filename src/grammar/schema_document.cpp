@@ -5,36 +5,26 @@
 #include <algorithm>
 #include <array>
 
-#include "core/ascii.h"
+#include "grammar/number_range.h"
 #include "grammar/regex_parser.h"
+#include "grammar/schema_references.h"
+#include "grammar/schema_validator.h"
+#include "qwench/error.h"
 
 namespace qwench {
 namespace {
 
-/// A token of a JSON pointer in a URI's fragment.
+/// A token of a JSON pointer.
 std::string decode_token(std::string_view token) {
   std::string out;
   for (size_t i = 0; i < token.size(); ++i) {
-    if (token[i] == '%' && i + 2 < token.size() && hex_digit(token[i + 1]) >= 0 &&
-        hex_digit(token[i + 2]) >= 0) {
-      out += static_cast<char>(hex_digit(token[i + 1]) * 16 + hex_digit(token[i + 2]));
-      i += 2;
-    } else if (token[i] == '~' && i + 1 < token.size() && (token[i + 1] == '0' || token[i + 1] == '1')) {
+    if (token[i] == '~' && i + 1 < token.size() && (token[i + 1] == '0' || token[i + 1] == '1')) {
       out += token[++i] == '0' ? '~' : '/';
     } else {
       out += token[i];
     }
   }
   return out;
-}
-
-const Json* find_anchor(const Json& schema, std::string_view name) {
-  if (schema.is_object() && schema.contains("$anchor") && schema["$anchor"] == name) return &schema;
-  if (!schema.is_structured()) return nullptr;
-  for (const Json& part : schema) {
-    if (const Json* found = find_anchor(part, name)) return found;
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -61,6 +51,7 @@ bool is_annotation(const std::string& keyword) {
                                                     "id",
                                                     "$comment",
                                                     "$anchor",
+                                                    "$dynamicAnchor",
                                                     "$defs",
                                                     "definitions",
                                                     "deprecated",
@@ -74,7 +65,8 @@ bool is_annotation(const std::string& keyword) {
                                                     "discriminator",
                                                     "xml",
                                                     "externalDocs"};
-  return annotations.contains(keyword) || keyword.starts_with("x-");
+  return annotations.contains(keyword) || keyword.starts_with("x-") || keyword == kUnevaluated ||
+         keyword == kUnclear;
 }
 
 bool has_assertions(const Json& schema) {
@@ -121,21 +113,19 @@ std::set<std::string> types_of(const Json& schema) {
   return types.empty() ? all : types;
 }
 
-bool holds_pattern(const std::string& pattern, const std::string& text) {
-  GrammarBuilder builder("the pattern");
-  const EncodeChars encode = [&](const CodeRanges& set) { return builder.chars(set); };
-  const GrammarBuilder::RuleId root = builder.declare("pattern");
-  builder.define(root, holds_match(builder, parse_regex(builder, pattern, encode, ""), encode));
-  return accepts(*builder.build(root), text);
-}
-
 void SchemaDocument::fail(const std::string& path, const std::string& sentence) const {
   builder_.fail(fmt::format("{}: {}", path, sentence));
 }
 
 bool same_value(const Json& a, const Json& b) {
-  if (a.is_primitive() || b.is_primitive()) return a == b;
-  return nlohmann::json(a) == nlohmann::json(b);  // which sorts members
+  if (a.is_number() && b.is_number()) return compare(*Decimal::of(a), *Decimal::of(b)) == 0;
+  if (a.size() != b.size() || a.is_structured() != b.is_structured()) return false;
+  if (a.is_array() && b.is_array()) return std::equal(a.begin(), a.end(), b.begin(), same_value);
+  if (!a.is_object() || !b.is_object()) return a == b;
+  const auto members = a.items();
+  return std::all_of(members.begin(), members.end(), [&](const auto& member) {
+    return b.contains(member.key()) && same_value(member.value(), b[member.key()]);
+  });
 }
 
 bool has_value(const Json& list, const Json& value) {
@@ -143,41 +133,62 @@ bool has_value(const Json& list, const Json& value) {
 }
 
 const Json& SchemaDocument::resolve(const std::string& ref, const std::string& path) const {
-  std::string_view fragment = ref;
-  if (root_.is_object() && root_.contains("$id") && root_["$id"].is_string()) {
-    const std::string& id = root_["$id"].get_ref<const std::string&>();
-    if (fragment.starts_with(id)) fragment.remove_prefix(id.size());
-    if (fragment.empty()) return root_;
+  if (ref.starts_with(kUnresolved)) {
+    const std::string text = ref.substr(1);
+    fail(path,
+         fmt::format("$ref \"{}\" {}", text,
+                     text.starts_with('#') ? "names nothing in the schema, or as a $dynamicRef several places"
+                                           : "is not supported: only places of the same schema are, such as "
+                                             "\"#/$defs/name\""));
   }
-  if (fragment.starts_with('#') && fragment.size() > 1 && fragment[1] != '/') {
-    if (const Json* found = find_anchor(root_, fragment.substr(1))) return *found;
-    fail(path, fmt::format("$ref \"{}\" names nothing in the schema", ref));
-  }
-  if (!fragment.starts_with('#')) {
-    fail(path, fmt::format("$ref \"{}\" is not supported: only places of the same schema are, such as "
-                           "\"#/$defs/name\"",
-                           ref));
-  }
-  fragment.remove_prefix(1);
+  std::string_view pointer = ref;
+  pointer.remove_prefix(std::min<size_t>(1, pointer.size()));
   const Json* at = &root_;
-  while (!fragment.empty()) {
-    fragment.remove_prefix(1);
-    const size_t end = std::min(fragment.find('/'), fragment.size());
-    const std::string token = decode_token(fragment.substr(0, end));
-    fragment.remove_prefix(end);
-    const Json* next = nullptr;
-    if (at->is_object()) {
-      const auto found = at->find(token);
-      if (found != at->end()) next = &*found;
-    } else if (at->is_array() && !token.empty() && token.size() < 7 &&
-               token.find_first_not_of("0123456789") == std::string::npos) {
-      const size_t index = std::stoul(token);
-      if (index < at->size()) next = &(*at)[index];
-    }
-    if (next == nullptr) fail(path, fmt::format("$ref \"{}\" names nothing in the schema", ref));
-    at = next;
+  while (!pointer.empty()) {
+    pointer.remove_prefix(1);
+    const size_t end = std::min(pointer.find('/'), pointer.size());
+    const std::string token = decode_token(pointer.substr(0, end));
+    pointer.remove_prefix(end);
+    at = at->is_object() ? &at->at(token) : &at->at(std::stoul(token));
   }
   return *at;
+}
+
+bool SchemaDocument::matches(const std::string& pattern, const std::string& text,
+                             const std::string& path) const {
+  std::shared_ptr<const Grammar>& known = patterns_[pattern];
+  if (!known) {
+    GrammarBuilder builder("the pattern");
+    const EncodeChars encode = [&](const CodeRanges& set) { return builder.chars(set); };
+    const GrammarBuilder::RuleId root = builder.declare("pattern");
+    // Never without a text, which would be no grammar: a byte that no UTF-8 holds stands for it.
+    try {
+      builder.define(root,
+                     builder.either({holds_match(builder, parse_regex(builder, pattern, encode, ""), encode),
+                                     builder.byte(0xFF, 0xFF)}));
+      known = builder.build(root);
+    } catch (const Error& error) {
+      const std::string_view sentence = error.what();
+      constexpr std::string_view kPrefix = "the pattern: ";
+      fail(path, std::string(sentence.substr(sentence.starts_with(kPrefix) ? kPrefix.size() : 0)));
+    }
+  }
+  return accepts(*known, text);
+}
+
+bool SchemaDocument::is_valid(const Json& value, const Json& schema, const std::string& path) const {
+  return SchemaValidator(*this).is_valid(value, schema, path);
+}
+
+std::optional<Json> SchemaDocument::valid_values(const Json& schema, const std::string& path) const {
+  if (!schema.is_object() || (!schema.contains("enum") && !schema.contains("const"))) return std::nullopt;
+  const Json listed = schema.contains("const") ? Json::array({schema["const"]}) : schema["enum"];
+  if (!listed.is_array()) fail(path, "enum: expected an array of values");
+  Json values = Json::array();
+  for (const Json& value : listed) {
+    if (is_valid(value, schema, path) && !has_value(values, value)) values.push_back(value);
+  }
+  return values;
 }
 
 void SchemaDocument::spend(const std::string& path) const {
@@ -186,8 +197,16 @@ void SchemaDocument::spend(const std::string& path) const {
 }
 
 bool SchemaDocument::flattens(const Json& schema) {
-  constexpr std::array kKeywords = {
-      "$ref", "allOf", "not", "if", "dependentRequired", "dependentSchemas", "dependencies"};
+  constexpr std::array kKeywords = {"$ref",
+                                    "$dynamicRef",
+                                    "allOf",
+                                    "not",
+                                    "if",
+                                    "dependentRequired",
+                                    "dependentSchemas",
+                                    "dependencies",
+                                    "unevaluatedProperties",
+                                    "unevaluatedItems"};
   return schema.is_object() && std::any_of(kKeywords.begin(), kKeywords.end(),
                                            [&](const char* keyword) { return schema.contains(keyword); });
 }
@@ -196,13 +215,17 @@ Json SchemaDocument::flatten(const Json& schema, const std::string& path, int de
   spend(path);
   if (depth > kDeepestMerge) fail(path, "its $ref and allOf are nested too deeply or refer to themselves");
   if (!flattens(schema)) return schema;
+  if (const auto values = valid_values(schema, path)) return {{"enum", *values}};
+  constexpr std::array kApart = {"$ref", "$dynamicRef", "allOf", "unevaluatedProperties", "unevaluatedItems"};
   Json flat = Json::object();
   for (const auto& [keyword, value] : schema.items()) {
-    if (keyword != "$ref" && keyword != "allOf") flat[keyword] = value;
+    if (std::find(kApart.begin(), kApart.end(), std::string_view(keyword)) == kApart.end())
+      flat[keyword] = value;
   }
-  if (schema.contains("$ref")) {
-    if (!schema["$ref"].is_string()) fail(path, "$ref: expected a string");
-    const std::string ref = schema["$ref"].get<std::string>();
+  for (const char* keyword : {"$ref", "$dynamicRef"}) {
+    if (!schema.contains(keyword)) continue;
+    if (!schema[keyword].is_string()) fail(path, fmt::format("{}: expected a string", keyword));
+    const std::string ref = schema[keyword].get<std::string>();
     flat = merge(flat, flatten(resolve(ref, path), ref, depth + 1), path, depth + 1);
   }
   if (schema.contains("allOf")) {
@@ -212,7 +235,9 @@ Json SchemaDocument::flatten(const Json& schema, const std::string& path, int de
       flat =
           merge(flat, flatten(part, fmt::format("{}/allOf/{}", path, index++), depth + 1), path, depth + 1);
   }
-  return flat.is_object() ? apply_conditions(std::move(flat), path, depth) : flat;
+  if (flat.is_object()) flat = apply_conditions(std::move(flat), path, depth);
+  const bool closes = schema.contains("unevaluatedProperties") || schema.contains("unevaluatedItems");
+  return closes ? close(flat, schema, path, depth + 1) : flat;
 }
 
 }  // namespace qwench

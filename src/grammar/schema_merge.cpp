@@ -35,6 +35,23 @@ bool is_one_of(const std::string& name, const std::array<const char*, N>& names)
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// Names that at least one of two schemas speaks of, and neither evaluates.
+Json unevaluated_names(const Json& a, const Json& b) {
+  const auto is_quiet = [](const Json& schema, const std::string& name) {
+    return schema.contains(kUnevaluated) && schema[kUnevaluated].contains(name);
+  };
+  const auto evaluates = [&](const Json& schema, const std::string& name) {
+    return schema.contains("properties") && schema["properties"].contains(name) && !is_quiet(schema, name);
+  };
+  Json names = Json::object();
+  for (const Json* one : {&a, &b}) {
+    if (!one->contains(kUnevaluated)) continue;
+    for (const auto& name : (*one)[kUnevaluated].items())
+      if (!evaluates(a, name.key()) && !evaluates(b, name.key())) names[name.key()] = true;
+  }
+  return names;
+}
+
 }  // namespace
 
 Json SchemaDocument::merge(const Json& first, const Json& second, const std::string& path, int depth) const {
@@ -47,11 +64,25 @@ Json SchemaDocument::merge(const Json& first, const Json& second, const std::str
   if (flattens(first) || flattens(second)) {
     return merge(flatten(first, path, depth + 1), flatten(second, path, depth + 1), path, depth + 1);
   }
+  for (const auto& [listed, other] : {std::pair{&first, &second}, {&second, &first}}) {
+    const auto values = valid_values(*listed, path);
+    if (!values) continue;
+    Json common = Json::array();
+    for (const Json& value : *values) {
+      if (is_valid(value, *other, path)) common.push_back(value);
+    }
+    if (common.empty()) return false;
+    return {{"enum", std::move(common)}};
+  }
   Json into = first;
+  into.erase(kUnevaluated);
+  const Json unevaluated = unevaluated_names(first, second);
+  if (!unevaluated.empty()) into[kUnevaluated] = unevaluated;
+  if (second.contains(kUnclear)) into[kUnclear] = true;
   merge_patterns(into, second, path, depth);
   merge_objects(into, second, path, depth);
   merge_items(into, second, path, depth);
-  constexpr std::array kDone = {"properties",  "additionalProperties", "unevaluatedProperties", "items",
+  constexpr std::array kDone = {"properties",  "additionalProperties", "items",
                                 "prefixItems", "patternProperties",    "propertyNames"};
   for (const auto& [keyword, value] : second.items()) {
     if (is_annotation(keyword) || is_one_of(keyword, kDone)) continue;
@@ -74,14 +105,6 @@ void SchemaDocument::merge_keyword(Json& into, const std::string& keyword, const
   if (keyword == "type") {
     known = intersect_types(known, value);
     if (known.empty()) into = false;
-  } else if (keyword == "enum" && lists) {
-    Json common = Json::array();
-    for (const Json& one : known) {
-      if (has_value(value, one)) common.push_back(one);
-    }
-    known = std::move(common);
-  } else if (keyword == "const") {
-    if (!same_value(known, value)) into = false;
   } else if (is_one_of(keyword, kLowerBounds) && numbers) {
     if (value > known) known = value;
   } else if (is_one_of(keyword, kUpperBounds) && numbers) {
@@ -145,7 +168,8 @@ void SchemaDocument::merge_patterns(Json& into, const Json& b, const std::string
 }
 
 void SchemaDocument::merge_objects(Json& into, const Json& b, const std::string& path, int depth) const {
-  for (const char* keyword : {"additionalProperties", "unevaluatedProperties"}) {
+  const char* const keyword = "additionalProperties";
+  {
     const auto others = [&](const Json& from, const Json& to) {
       Json found = Json::object();
       if (!to.contains("properties") || !to["properties"].is_object()) return found;
@@ -156,21 +180,19 @@ void SchemaDocument::merge_objects(Json& into, const Json& b, const std::string&
           continue;
         if (from.contains("patternProperties") && from["patternProperties"].is_object()) {
           const Json& patterns = from["patternProperties"];
-          const auto matches = [&](const auto& one) { return holds_pattern(one.key(), name); };
           const auto items = patterns.items();
-          if (std::any_of(items.begin(), items.end(), matches)) continue;
+          if (std::any_of(items.begin(), items.end(),
+                          [&](const auto& one) { return matches(one.key(), name, path); }))
+            continue;
         }
-        // What unevaluatedProperties of one side speaks of, the other has evaluated.
-        if (std::string_view(keyword) == "additionalProperties")
-          found[name] = merge(schema, from[keyword], path, depth + 1);
+        found[name] = merge(schema, from[keyword], path, depth + 1);
       }
       return found;
     };
     const Json of_into = others(b, into);
     const Json of_b = others(into, b);
     for (const auto& [name, schema] : of_into.items()) into["properties"][name] = schema;
-    if (b.contains("properties") && b["properties"].is_object() &&
-        std::string_view(keyword) == "additionalProperties") {
+    if (b.contains("properties") && b["properties"].is_object()) {
       for (const auto& [name, schema] : b["properties"].items()) {
         Json& properties = into["properties"];
         const Json& own = of_b.contains(name) ? of_b[name] : schema;

@@ -7,6 +7,7 @@
 namespace qwench {
 namespace {
 
+constexpr int kMostNegatedStep = 1000;
 const char* const kTypes[] = {"array", "boolean", "null", "number", "object", "string"};
 
 Json beside(const char* type, Json assertion) {
@@ -65,6 +66,25 @@ bool add_other_values(const Json& values, Json& ways) {
   return true;
 }
 
+/// What "not" says evaluates nothing: the names that it speaks of, and what else is not known.
+Json silenced(Json schema) {
+  if (!schema.is_object()) return schema;
+  if (schema.contains("anyOf") && schema["anyOf"].is_array()) {
+    for (Json& way : schema["anyOf"]) way = silenced(std::move(way));
+  }
+  if (schema.contains("properties") && schema["properties"].is_object()) {
+    Json names = Json::object();
+    for (const auto& property : schema["properties"].items()) names[property.key()] = true;
+    if (!names.empty()) schema[kUnevaluated] = std::move(names);
+  }
+  const auto has = [&](const char* keyword) { return schema.contains(keyword); };
+  constexpr const char* kOthers[] = {
+      "patternProperties", "additionalProperties", "items", "prefixItems", "contains", "oneOf"};
+  if (SchemaDocument::flattens(schema) || std::any_of(std::begin(kOthers), std::end(kOthers), has))
+    schema[kUnclear] = true;
+  return schema;
+}
+
 }  // namespace
 
 const char* type_of(const Json& value) {
@@ -80,7 +100,7 @@ const char* type_of(const Json& value) {
 Json SchemaDocument::negate(const Json& schema, const std::string& path, int depth) const {
   spend(path);
   if (schema.is_object() && schema.size() == 1 && schema.contains("not"))
-    return flatten(schema["not"], path, depth + 1);
+    return silenced(flatten(schema["not"], path, depth + 1));
   const Json flat = flatten(schema, path, depth + 1);
   if (flat.is_boolean()) return !flat.get<bool>();
   if (!flat.is_object()) fail(path, "expected a schema: an object, true or false");
@@ -88,11 +108,19 @@ Json SchemaDocument::negate(const Json& schema, const std::string& path, int dep
   for (const auto& [keyword, value] : flat.items()) {
     if (!is_annotation(keyword)) add_breaks(flat, keyword, value, ways, path, depth + 1);
   }
-  return any_of(std::move(ways));
+  return silenced(any_of(std::move(ways)));
 }
 
 /// What is valid under `base` but not under `schema`: a type that `base` demands as well cannot be broken.
 Json SchemaDocument::without(const Json& base, const Json& schema, const std::string& path, int depth) const {
+  if (const auto values = valid_values(base, path)) {
+    Json left = Json::array();
+    for (const Json& value : *values) {
+      if (!is_valid(value, schema, path)) left.push_back(value);
+    }
+    if (left.empty()) return false;
+    return {{"enum", std::move(left)}};
+  }
   Json flat = flatten(schema, path, depth + 1);
   if (flat.is_object() && flat.contains("type") && base.is_object() && base.contains("type")) {
     const std::set<std::string> taken = declared_types(flat["type"]);
@@ -126,10 +154,12 @@ void SchemaDocument::add_breaks(const Json& schema, const std::string& keyword, 
   }
   if (keyword == "type") {
     const std::set<std::string> taken = types_of(schema);
-    if (taken.contains("integer") && !taken.contains("number")) refuse();
+    const bool only_integers = taken.contains("integer") && !taken.contains("number");
+    if (only_integers) ways.push_back(beside("number", {{"not", {{"type", "integer"}}}}));
     Json others = Json::array();
     for (const char* type : kTypes) {
-      if (!taken.contains(type)) others.push_back(type);
+      if (!taken.contains(type) && !(only_integers && type == std::string_view("number")))
+        others.push_back(type);
     }
     if (!others.empty()) ways.push_back({{"type", others}});
   } else if (keyword == "enum" || keyword == "const") {
@@ -137,13 +167,26 @@ void SchemaDocument::add_breaks(const Json& schema, const std::string& keyword, 
     if (!values.is_array() || !add_other_values(values, ways)) refuse();
   } else if (keyword == "pattern") {
     ways.push_back(beside("string", {{"not", {{"pattern", value}}}}));
+  } else if (keyword == "multipleOf" && value.is_number_integer() && value > 0 && value <= kMostNegatedStep) {
+    ways.push_back(beside("number", {{"not", {{"multipleOf", value}}}}));
+  } else if (keyword == "prefixItems") {
+    if (!value.is_array()) refuse();
+    Json before = Json::array();
+    for (const Json& item : value) {
+      Json broken = negate(item, path, depth);
+      Json list = before;
+      list.push_back(broken);
+      if (!is_false(broken))
+        ways.push_back({{"type", "array"}, {"minItems", list.size()}, {"prefixItems", list}});
+      before.push_back(true);
+    }
   } else if (keyword == kAlso) {
     for (const Json& one : value) {
       if (one.contains("pattern")) {
         ways.push_back(beside("string", {{"not", one}}));
       } else if (one.contains("not") && one["not"].contains("pattern")) {
         ways.push_back({{"type", "string"}, {"pattern", one["not"]["pattern"]}});
-      } else if (one.contains("not") && one["not"].contains("enum")) {
+      } else if (one.contains("not") && !one["not"].contains("format")) {
         ways.push_back(one["not"]);
       } else {
         refuse();
@@ -198,8 +241,21 @@ Json SchemaDocument::apply_conditions(Json schema, const std::string& path, int 
     const auto names = take(keyword);
     if (!names) continue;
     if (!names->is_object()) fail(path, fmt::format("{}: expected an object", keyword));
-    for (const auto& [name, needed] : names->items())
+    const std::string_view kind = keyword;
+    for (const auto& [name, needed] : names->items()) {
+      const bool listed = needed.is_array() && std::all_of(needed.begin(), needed.end(),
+                                                           [](const Json& one) { return one.is_string(); });
+      const bool is_schema = needed.is_object() || needed.is_boolean();
+      if (kind == "dependentRequired"  ? !listed
+          : kind == "dependentSchemas" ? !is_schema
+                                       : !listed && !is_schema) {
+        fail(path, fmt::format("{}: found {} for \"{}\", expected {}", keyword, needed.dump(), name,
+                               kind == "dependentRequired"  ? "an array of names"
+                               : kind == "dependentSchemas" ? "a schema: an object, true or false"
+                                                            : "an array of names or a schema"));
+      }
       dependent.emplace_back(name, needed.is_array() ? Json{{"required", needed}} : needed);
+    }
   }
   if (negated) schema = without(schema, *negated, path + "/not", depth + 1);
   if (!schema.is_object()) return schema;

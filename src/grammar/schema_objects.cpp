@@ -49,11 +49,9 @@ SchemaCompiler::Members SchemaCompiler::read_members(const Json& schema, const s
       !members.patterns.empty() || std::any_of(members.declared.begin(), members.declared.end(),
                                                [](const Json& one) { return !is_false(one); });
   members.written = !speaks;
-  for (const char* keyword : {"unevaluatedProperties", "additionalProperties"}) {
-    const Json* additional = keyword_of(schema, keyword);
-    if (additional == nullptr) continue;
+  if (const Json* additional = keyword_of(schema, "additionalProperties")) {
     if (!additional->is_boolean() && !additional->is_object())
-      fail(path, fmt::format("{}: expected a schema: an object, true or false", keyword));
+      fail(path, "additionalProperties: expected a schema: an object, true or false");
     members.additional = *additional;
     members.written = !is_false(*additional);
   }
@@ -66,30 +64,13 @@ Json SchemaCompiler::value_of(const Members& members, const std::string& name,
   bool spoken_of = members.declared.contains(name);
   Json value = spoken_of ? members.declared[name] : Json(true);
   for (const auto& [pattern, schema] : members.patterns.items()) {
-    try {
-      if (!holds_pattern(pattern, name)) continue;
-    } catch (const Error& error) {
-      fail(path + "/patternProperties", error.what());
-    }
+    if (!document_.matches(pattern, name, fmt::format("{}/patternProperties/{}", path, pattern))) continue;
     value = spoken_of ? document_.merge(value, schema, path) : schema;
     spoken_of = true;
   }
   if (!spoken_of) value = members.additional;
-  if (!allows_name(members, name, path)) value = false;
+  if (!document_.is_valid(Json(name), members.names, path + "/propertyNames")) value = false;
   return value;
-}
-
-bool SchemaCompiler::allows_name(const Members& members, const std::string& name,
-                                 const std::string& path) const {
-  if (members.names == Json(true)) return true;
-  GrammarBuilder builder("the JSON schema");
-  JsonText json(builder);
-  SchemaCompiler compiler(builder, json, root_);
-  const GrammarBuilder::RuleId rule = builder.declare("name");
-  const Json schema = document_.merge({{"type", "string"}}, members.names, path);
-  builder.define(rule,
-                 builder.either({compiler.compile(schema, path + "/propertyNames"), builder.literal("!")}));
-  return accepts(*builder.build(rule), Json(name).dump());
 }
 
 std::vector<SchemaCompiler::Property> SchemaCompiler::properties_of(const Members& members,
@@ -134,16 +115,16 @@ std::optional<GrammarBuilder::Expr> SchemaCompiler::other_members(const Members&
   std::vector<Json> values;
   std::vector<StringCondition> conditions;
   for (const auto& [pattern, schema] : members.patterns.items()) {
-    conditions.push_back({StringCondition::Kind::pattern, pattern, false});
+    conditions.push_back({StringCondition::Kind::pattern, pattern, false, "/patternProperties/" + pattern});
     values.push_back(schema);
   }
   conditions.push_back(
-      {StringCondition::Kind::values, Json(std::vector<std::string>(taken.begin(), taken.end())), false});
+      {StringCondition::Kind::values, Json(std::vector<std::string>(taken.begin(), taken.end())), false, ""});
   const uint32_t is_taken = uint32_t{1} << values.size();
   uint32_t fits = 0;
   if (members.names != Json(true)) {
     fits = is_taken << 1;
-    conditions.push_back({StringCondition::Kind::schema, members.names, true});
+    conditions.push_back({StringCondition::Kind::schema, members.names, true, "/propertyNames"});
   }
   TextProduct product = string_product(conditions, path);
   std::vector<Expr> ways;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "core/utf8.h"
 #include "grammar/schema_compiler.h"
@@ -41,11 +40,11 @@ std::vector<StringCondition> SchemaCompiler::string_conditions(const Json& schem
       const bool format = keyword == std::string_view("format");
       if (format && format_pattern(text) == nullptr) {
         if (says_nothing_of_strings(text)) continue;
-        fail(path, fmt::format("the format \"{}\" is not supported; there are {}", text, known_formats()));
+        fail(path, unknown_format(text));
       }
-      conditions.push_back({format ? Kind::format : Kind::pattern, text, holds});
+      conditions.push_back({format ? Kind::format : Kind::pattern, text, holds, ""});
     }
-    if (from.contains("enum")) conditions.push_back({Kind::values, from["enum"], holds});
+    if (from.contains("enum")) conditions.push_back({Kind::values, from["enum"], holds, ""});
   };
   Json asserted = schema;
   asserted.erase("enum");
@@ -59,7 +58,7 @@ std::vector<StringCondition> SchemaCompiler::string_conditions(const Json& schem
   const int least = count(schema, "minLength", path).value_or(0);
   const int most = count(schema, "maxLength", path).value_or(GrammarBuilder::kUnbounded);
   if (least > 0 || most != GrammarBuilder::kUnbounded)
-    conditions.push_back({Kind::length, Json::array({least, most}), true});
+    conditions.push_back({Kind::length, Json::array({least, most}), true, ""});
   return conditions;
 }
 
@@ -102,19 +101,14 @@ GrammarBuilder::Expr SchemaCompiler::strings_without_quotes(const Json& schema, 
                                                             const std::string& path) {
   const Json flat = document_.flatten(schema, path);
   if (flat.is_boolean() && !flat.get<bool>()) return builder_.nothing();
-  if (flat.contains("anyOf") || flat.contains("oneOf"))
-    fail(path, "propertyNames: alternatives are not supported; join them into one pattern");
-  if (flat.contains("enum") || flat.contains("const")) {
-    Json others = flat;
-    others.erase("enum");
-    others.erase("const");
-    if (string_content(others, encode, path))
-      fail(
-          path,
-          "propertyNames: enum and const beside pattern, format or lengths are not supported; list the names "
-          "that fit");
-    const Json values = flat.contains("const") ? Json::array({flat["const"]}) : flat["enum"];
-    return string_condition(builder_, encode, {Kind::values, values, true}, path);
+  if (const auto values = document_.valid_values(flat, path))
+    return string_condition(builder_, encode, {Kind::values, *values, true, ""}, path);
+  for (const char* keyword : {"anyOf", "oneOf"}) {
+    if (!flat.contains(keyword)) continue;
+    std::vector<Expr> ways;
+    for (const Json& way : document_.alternatives(flat, keyword, path))
+      ways.push_back(strings_without_quotes(way, encode, path));
+    return builder_.either(std::move(ways));
   }
   if (const auto content = string_content(flat, encode, path)) return *content;
   return builder_.repeat(encode(CodeRanges::all()), 0, GrammarBuilder::kUnbounded);
@@ -138,7 +132,7 @@ TextProduct SchemaCompiler::string_product(const std::vector<StringCondition>& c
   });
   for (const StringCondition& condition : conditions) {
     product.add_condition([&](GrammarBuilder& builder) {
-      return string_condition(builder, spelled(builder), condition, path);
+      return string_condition(builder, spelled(builder), condition, path + condition.place);
     });
   }
   return product;
@@ -169,93 +163,6 @@ std::optional<GrammarBuilder::Expr> SchemaCompiler::string_content(const Json& s
     if (conditions[i].holds) asked |= uint32_t{1} << i;
   }
   return product.texts([&](uint32_t met) { return met == asked; });
-}
-
-std::optional<NumberBound> SchemaCompiler::bound(const Json& schema, const char* inclusive,
-                                                 const char* exclusive, bool lower,
-                                                 const std::string& path) const {
-  std::optional<NumberBound> tightest;
-  for (const char* keyword : {inclusive, exclusive}) {
-    if (!schema.contains(keyword)) continue;
-    const Json& value = schema[keyword];
-    // Draft 4 has booleans here, which say whether minimum and maximum are of the range.
-    if (value.is_boolean() && keyword == exclusive) {
-      if (tightest && value.get<bool>()) tightest->exclusive = true;
-      continue;
-    }
-    if (!value.is_number()) fail(path, fmt::format("{}: found {}, expected a number", keyword, value.dump()));
-    const auto decimal = Decimal::of(value);
-    if (!decimal) fail(path, fmt::format("{}: found {}, which has too many digits", keyword, value.dump()));
-    const NumberBound found{*decimal, keyword == exclusive};
-    if (tightest) {
-      const int order = compare(found.value, tightest->value);
-      const bool tighter = lower ? order > 0 : order < 0;
-      if (!tighter && !(order == 0 && found.exclusive)) continue;
-    }
-    tightest = found;
-  }
-  return tightest;
-}
-
-GrammarBuilder::Expr SchemaCompiler::compile_number(const Json& schema, bool integer,
-                                                    const std::string& path) {
-  NumberRange range;
-  range.low = bound(schema, "minimum", "exclusiveMinimum", true, path);
-  range.high = bound(schema, "maximum", "exclusiveMaximum", false, path);
-  range.integer = integer;
-  if (schema.contains("format") && schema["format"] == "int32") {
-    const NumberBound lowest{*Decimal::of(std::numeric_limits<int32_t>::min())};
-    const NumberBound highest{*Decimal::of(std::numeric_limits<int32_t>::max())};
-    if (!range.low || compare(range.low->value, lowest.value) < 0) range.low = lowest;
-    if (!range.high || compare(range.high->value, highest.value) > 0) range.high = highest;
-  }
-  if (schema.contains("multipleOf")) {
-    constexpr int kMost = 1000;
-    const Json& value = schema["multipleOf"];
-    const auto step = value.is_number() ? Decimal::of(value) : std::nullopt;
-    if (!step || step->negative || step->is_zero() || !step->fraction.empty() || step->whole.size() > 4 ||
-        std::stoi(step->whole) > kMost) {
-      fail(path, fmt::format("multipleOf: found {}; only whole numbers from 1 to {} are supported",
-                             value.dump(), kMost));
-    }
-    range.multiple_of = std::stoi(step->whole);
-    range.integer = true;
-  }
-  Json excluded = Json::array();
-  if (schema.contains(kAlso)) {
-    for (const Json& one : schema[kAlso]) {
-      if (!one.contains("not") || !one["not"].contains("enum")) continue;
-      for (const Json& value : one["not"]["enum"]) {
-        if (value.is_number()) excluded.push_back(value);
-      }
-    }
-  }
-  if (!excluded.empty()) return numbers_but(range, excluded, path);
-  if (!range.low && !range.high && range.multiple_of == 1)
-    return range.integer ? json_.integer() : json_.number();
-  return numbers_within(builder_, range);
-}
-
-GrammarBuilder::Expr SchemaCompiler::numbers_but(const NumberRange& range, const Json& excluded,
-                                                 const std::string& path) {
-  TextProduct product(builder_, [&](GrammarBuilder& builder) { return numbers_within(builder, range); });
-  product.add_condition([&](GrammarBuilder& builder) {
-    std::vector<Expr> ways;
-    for (const Json& value : excluded) {
-      const auto decimal = Decimal::of(value);
-      if (!decimal) fail(path, fmt::format("not: found {}, which has too many digits", value.dump()));
-      const Expr zeros = builder.repeat(builder.literal("0"), 0, GrammarBuilder::kUnbounded);
-      std::string text = (decimal->negative ? "-" : "") + decimal->whole;
-      if (!decimal->fraction.empty()) {
-        ways.push_back(builder.sequence({builder.literal(text + "." + decimal->fraction), zeros}));
-      } else {
-        ways.push_back(builder.sequence(
-            {builder.literal(text), builder.optional(builder.sequence({builder.literal("."), zeros}))}));
-      }
-    }
-    return builder.either(std::move(ways));
-  });
-  return product.texts([](uint32_t met) { return met == 0; });
 }
 
 }  // namespace qwench

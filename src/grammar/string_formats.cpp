@@ -1,5 +1,7 @@
 #include "grammar/string_formats.h"
 
+#include <fmt/format.h>
+
 #include <map>
 #include <string>
 
@@ -85,6 +87,10 @@ bool says_nothing_of_strings(std::string_view format) {
 std::string_view known_formats() {
   return "date, time, date-time, duration, uuid, email, idn-email, hostname, idn-hostname, ipv4, ipv6, uri, "
          "uri-reference, iri, iri-reference, json-pointer and byte";
+}
+
+std::string unknown_format(std::string_view format) {
+  return fmt::format("format: \"{}\" is not supported; there are {}", format, known_formats());
 }
 
 }  // namespace qwench

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace qwench {
@@ -12,5 +13,7 @@ const char* format_pattern(std::string_view format);
 bool says_nothing_of_strings(std::string_view format);
 /// "date, time, ..."
 std::string_view known_formats();
+/// The sentence that refuses a format.
+std::string unknown_format(std::string_view format);
 
 }  // namespace qwench

@@ -7,8 +7,8 @@
 namespace qwench {
 namespace {
 
-std::unique_ptr<StackPool> automaton_of(const TextProduct::Make& make) {
-  GrammarBuilder builder("the condition");
+std::unique_ptr<StackPool> automaton_of(const TextProduct::Make& make, const std::string& what) {
+  GrammarBuilder builder(what);
   const GrammarBuilder::RuleId root = builder.declare("condition");
   // Never without a text, which would be no grammar: a byte that no UTF-8 holds stands for it.
   builder.define(root, builder.either({make(builder), builder.byte(0xFF, 0xFF)}));
@@ -19,13 +19,13 @@ std::unique_ptr<StackPool> automaton_of(const TextProduct::Make& make) {
 }  // namespace
 
 TextProduct::TextProduct(GrammarBuilder& builder, const Make& all) : builder_(builder) {
-  automata_.push_back(automaton_of(all));
+  automata_.push_back(automaton_of(all, builder.what()));
 }
 
 void TextProduct::add_condition(const Make& texts) {
   if (automata_.size() > kMostConditions)
     builder_.fail(fmt::format("more than {} conditions on one string are not supported", kMostConditions));
-  automata_.push_back(automaton_of(texts));
+  automata_.push_back(automaton_of(texts, builder_.what()));
 }
 
 uint32_t TextProduct::visit(Place place) {

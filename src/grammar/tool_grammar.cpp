@@ -9,6 +9,7 @@
 #include "grammar/json_text.h"
 #include "grammar/regex_parser.h"
 #include "grammar/schema_compiler.h"
+#include "grammar/schema_references.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -51,15 +52,13 @@ class ToolGrammar {
     std::vector<Expr> bodies;
     std::vector<GrammarBuilder::RuleId> calls;
     for (const ToolSignature& tool : tools) {
-      try {
-        const auto rule = builder_.declare(fmt::format("the arguments of the tool \"{}\"", tool.name));
-        builder_.define(rule, syntax == ToolSyntax::hermes ? hermes(tool) : qwen3_coder(tool));
-        calls.push_back(rule);
-        bodies.push_back(builder_.ref(rule));
-      } catch (const Error& error) {
-        throw Error(ErrorKind::invalid_argument, fmt::format("the tool \"{}\": {}", tool.name, error.what()));
-      }
+      builder_.speak_of(fmt::format("the tool \"{}\"", tool.name));
+      const auto rule = builder_.declare(fmt::format("the arguments of the tool \"{}\"", tool.name));
+      builder_.define(rule, syntax == ToolSyntax::hermes ? hermes(tool) : qwen3_coder(tool));
+      calls.push_back(rule);
+      bodies.push_back(builder_.ref(rule));
     }
+    builder_.speak_of("tools");
     const Expr call =
         builder_.rule("call", builder_.sequence({builder_.special("<tool_call>"), builder_.literal("\n"),
                                                  builder_.either(std::move(bodies)), builder_.literal("\n"),
@@ -81,9 +80,10 @@ class ToolGrammar {
 
  private:
   Expr hermes(const ToolSignature& tool) {
-    const Expr arguments = tool.parameters.is_null()
-                               ? json_.object()
-                               : SchemaCompiler(builder_, json_, tool.parameters).compile_as_object();
+    const Expr arguments =
+        tool.parameters.is_null()
+            ? json_.object()
+            : SchemaCompiler(builder_, json_, with_resolved_references(tool.parameters)).compile_as_object();
     return builder_.sequence({builder_.literal("{\"name\": "), json_.quoted(tool.name),
                               builder_.literal(", \"arguments\": "), builder_.rule(tool.name, arguments),
                               builder_.literal("}")});
@@ -96,7 +96,7 @@ class ToolGrammar {
     if (tool.parameters.is_null()) {
       parts.push_back(any_parameters());
     } else {
-      add_parameters(tool.parameters, parts);
+      add_parameters(with_resolved_references(tool.parameters), parts);
     }
     parts.push_back(builder_.literal("</function>"));
     return builder_.sequence(std::move(parts));
@@ -153,7 +153,7 @@ class ToolGrammar {
     const Json flat = document.flatten(schema, path);
     const bool has_values = flat.is_object() && (flat.contains("enum") || flat.contains("const"));
     if (has_values) {
-      const Json values = flat.contains("enum") ? flat["enum"] : Json::array({flat["const"]});
+      const Json values = *document.valid_values(flat, path);
       const bool all_strings =
           values.is_array() && std::all_of(values.begin(), values.end(), [](const Json& v) {
             return v.is_string() && v.get_ref<const std::string&>().find("</parameter>") == std::string::npos;

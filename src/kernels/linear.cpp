@@ -212,6 +212,7 @@ void Widened(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
         for (int64_t tile = 0; tile < tiles; ++tile) {
           const int64_t m = rows * tile / tiles;
           const int64_t mr = rows * (tile + 1) / tiles - m;
+          if (k > 0) fetch_sums(a.y + (first_row + m) * a.y_stride + n, mr, a.y_stride, kTileOuts);
           kTiles[static_cast<size_t>(mr - 1)](block + m * kLinearChunk, wide, numbers, next, sums);
           for (int64_t r = 0; r < mr; ++r) Accumulate(a, first_row + m + r, n, columns, k, sums[r]);
         }

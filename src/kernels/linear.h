@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/byte_rows.h"
 #include "kernels/packed_bf16.h"
 #include "kernels/quantized_rows.h"
 #include "qwench/dtype.h"
@@ -18,7 +19,8 @@ namespace qwench {
 struct LinearArgs {
   const float* x = nullptr;  // [rows, cols], each row readable and zero up to a multiple of 16
   int64_t x_stride = 0;      // floats
-  const QuantizedRows* quantized = nullptr;  // the same rows of x, read instead where w is quantized
+  const QuantizedRows* quantized = nullptr;  // the same rows of x, read instead where w is quantized, or
+  const ByteRows* bytes = nullptr;           // these where they are given: multiplied_by_bytes(dtype)
   int64_t rows = 0;
   int64_t cols = 0;              // k; a multiple of the weight type's block size
   DType dtype = DType::f32;      // of w

@@ -10,6 +10,7 @@
 //
 #include "hwy/highway.h"
 //
+#include "kernels/byte_row-inl.h"
 #include "kernels/quantized_row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -20,15 +21,13 @@ namespace HWY_NAMESPACE {
 template <class P>
 constexpr int kRowsTogether = P::kBits < 4 || P::kTable ? 1 : 4;
 
-// Rows [m, m + MR) of y, or fewer where x ends, and the columns of one panel.
-template <class P, int MR>
-HWY_NOINLINE void OnePanel(const LinearArgs& a, const PanelGeometry<P>& g, const RowOfX* x, int64_t m,
-                           int64_t n, int64_t begin, int64_t end) {
+// Rows [m, m + MR) of y, or fewer where x ends, and the columns of one panel. of_panel(panel, sums) computes
+// them.
+template <class P, int MR, class F>
+HWY_INLINE void OnePanel(const LinearArgs& a, const PanelGeometry<P>& g, int64_t m, int64_t n, int64_t begin,
+                         int64_t end, F&& of_panel) {
   HWY_ALIGN float sums[MR][kPanelRows];
-  RowOfX rows[MR];
-  for (int r = 0; r < MR; ++r) rows[r] = x[std::min(m + r, a.rows - 1)];
-  const auto* panel = reinterpret_cast<const uint8_t*>(a.w) + n / kPanelRows * g.bytes;
-  PanelTimesRows<P, MR>(panel, g, rows, a.cols, sums);
+  of_panel(reinterpret_cast<const uint8_t*>(a.w) + n / kPanelRows * g.bytes, sums);
   for (int64_t r = m; r < std::min(m + MR, a.rows); ++r) {
     float* y = a.y + r * a.y_stride;
     for (int64_t j = std::max(n, begin); j < std::min(end, n + kPanelRows); ++j) {
@@ -38,8 +37,47 @@ HWY_NOINLINE void OnePanel(const LinearArgs& a, const PanelGeometry<P>& g, const
   }
 }
 
+template <class P, int MR>
+HWY_NOINLINE void PanelOfWords(const LinearArgs& a, const PanelGeometry<P>& g, const RowOfX* x, int64_t m,
+                               int64_t n, int64_t begin, int64_t end) {
+  RowOfX rows[MR];
+  for (int r = 0; r < MR; ++r) rows[r] = x[std::min(m + r, a.rows - 1)];
+  OnePanel<P, MR>(a, g, m, n, begin, end, [&](const uint8_t* panel, float(*sums)[kPanelRows]) HWY_ATTR {
+    PanelTimesRows<P, MR>(panel, g, rows, a.cols, sums);
+  });
+}
+
+template <class P, int MR>
+HWY_NOINLINE void PanelOfBytes(const LinearArgs& a, const PanelGeometry<P>& g, int64_t m, int64_t n,
+                               int64_t begin, int64_t end) {
+  OnePanel<P, MR>(a, g, m, n, begin, end, [&](const uint8_t* panel, float(*sums)[kPanelRows]) HWY_ATTR {
+    PanelTimesBytes<P, MR>(panel, g, *a.bytes, m, a.rows - 1, a.cols, sums);
+  });
+}
+
+// of_panel(MR, m, n) for all panels and rows, MR of them at a time.
+template <class P, class F>
+HWY_INLINE void ForPanels(const LinearArgs& a, int64_t begin, int64_t end, F&& of_panel) {
+  for (int64_t n = begin / kPanelRows * kPanelRows; n < end; n += kPanelRows) {
+    for (int64_t m = 0; m < a.rows; m += kRowsTogether<P>) {
+      if (m + 1 == a.rows) {
+        of_panel(std::integral_constant<int, 1>(), m, n);
+      } else {
+        of_panel(std::integral_constant<int, kRowsTogether<P>>(), m, n);
+      }
+    }
+  }
+}
+
 template <class P>
-HWY_NOINLINE void FewRows(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+HWY_NOINLINE void FewRowsOfBytes(const LinearArgs& a, int64_t begin, int64_t end) {
+  const PanelGeometry<P> g(a.cols);
+  ForPanels<P>(a, begin, end,
+               [&](auto mr, int64_t m, int64_t n) HWY_ATTR { PanelOfBytes<P, mr>(a, g, m, n, begin, end); });
+}
+
+template <class P>
+HWY_NOINLINE void FewRowsOfWords(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   const PanelGeometry<P> g(a.cols);
   const QuantizedRows& q = *a.quantized;
   constexpr int64_t kShare = 32 / P::kScales;
@@ -56,19 +94,19 @@ HWY_NOINLINE void FewRows(const LinearArgs& a, int64_t begin, int64_t end, float
       }
     }
   }
-  for (int64_t n = begin / kPanelRows * kPanelRows; n < end; n += kPanelRows) {
-    for (int64_t m = 0; m < a.rows; m += kRowsTogether<P>) {
-      if (m + 1 == a.rows) {
-        OnePanel<P, 1>(a, g, x, m, n, begin, end);
-      } else {
-        OnePanel<P, kRowsTogether<P>>(a, g, x, m, n, begin, end);
-      }
-    }
-  }
+  ForPanels<P>(a, begin, end, [&](auto mr, int64_t m, int64_t n) HWY_ATTR {
+    PanelOfWords<P, mr>(a, g, x, m, n, begin, end);
+  });
 }
 
 void FewQuantizedRows(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
-  WithPanelType(a.dtype, [&](auto type) { FewRows<decltype(type)>(a, begin, end, scratch); });
+  WithPanelType(a.dtype, [&](auto type) {
+    using P = decltype(type);
+    if constexpr (P::kBytes) {
+      if (a.bytes != nullptr) return FewRowsOfBytes<P>(a, begin, end);
+    }
+    FewRowsOfWords<P>(a, begin, end, scratch);
+  });
 }
 
 }  // namespace HWY_NAMESPACE

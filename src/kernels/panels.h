@@ -16,8 +16,14 @@ namespace qwench {
 /// belongs to row j and holds quants k = 2 p + i of some pairs p < 16, in fields of B bits from the lowest
 /// up:
 ///
-///   2, 4, 8 bits  vector v holds the pairs from v * 16 / B on
-///   3, 5 bits     the same, 5 or 3 pairs a vector; bit b of pair 15 is the highest bit of vector b
+///   2, 4 bits     vector v holds the pairs from v * 16 / B on
+///   8 bits        vector v holds the pairs v / 2 * 4 + v % 2 and the second after it, as masked bytes of 4
+///   bits
+///                 would
+///   3 bits        the same, 5 pairs a vector; bit b of pair 15 is the highest bit of vector b
+///   5 bits        four vectors as for 4 bits; the fifth holds the highest bit of pair p as bit p % 4 / 2 * 8
+///   +
+///                 p / 4 * 2 + p % 2 of a lane
 ///   6 bits        two pairs a vector; three vectors hold 6 pairs and in their highest 4 bits two more: the
 ///                 low 4 bits of the 7th in the first, of the 8th in the second, the high 2 of both in the
 ///                 third

@@ -119,6 +119,53 @@ struct Fields {
   }
 };
 
+// Four bits as Fields<4>, the fifth of all pairs in a vector of their own: bit q of a byte belongs to quad q
+// (byte_products-inl.h).
+template <>
+struct Fields<5> {
+  static constexpr int bit_of(int pair) { return pair % 4 / 2 * 8 + pair / 4 * 2 + pair % 2; }
+
+  template <int P>
+  static HWY_INLINE Pairs Get(const Pairs* v) {
+    constexpr int kBit = bit_of(P);
+    const Pairs high = kBit < 4           ? Left < kBit < 4 ? 4 - kBit : 0 > (v[4])
+                                 : Right < kBit < 4 ? 0
+                                          : kBit - 4 > (v[4]);
+    return Either(Fields<4>::Get<P>(v), Masked(high, 16));
+  }
+
+  static HWY_INLINE void Put(const Pairs* pairs, Pairs* v) {
+    Pairs low[16];
+    v[4] = Masked(pairs[0], 0);
+    Unroll<16>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
+      low[p] = Masked(pairs[p], 15);
+      v[4] = Either(v[4], Left<bit_of(p)>(Right<4>(pairs[p])));
+    });
+    Fields<4>::Put(low, v);
+  }
+};
+
+// In an order that gives each four neighbours of x, once masked, those of Fields<4> (ByteRows).
+template <>
+struct Fields<8> {
+  static constexpr int vector_of(int pair) { return pair / 4 * 2 + pair % 2; }
+
+  template <int P>
+  static HWY_INLINE Pairs Get(const Pairs* v) {
+    if constexpr (P % 4 < 2) {
+      return Masked(v[vector_of(P)], 255);
+    } else {
+      return Right<8>(v[vector_of(P)]);
+    }
+  }
+
+  static HWY_INLINE void Put(const Pairs* pairs, Pairs* v) {
+    for (int p = 0; p < 16; p += 4) {
+      for (int i = 0; i < 2; ++i) v[vector_of(p + i)] = Either(pairs[p + i], Left<8>(pairs[p + i + 2]));
+    }
+  }
+};
+
 template <>
 struct Fields<6> {
   template <int P>
@@ -332,6 +379,9 @@ struct PanelType {
   static constexpr int kBits = kBitsOf;
   static constexpr int kMove = kMoveOf;
   static constexpr bool kTable = kTableOf;
+  // Can be multiplied with ByteRows too.
+  static constexpr bool kBytes =
+      ((kBits == 4 || kBits == 5) && !kTable) || (kBits == 8 && HWY_TARGET == HWY_AVX3_DL);
   static constexpr int kScales = Q::kScales;  // in a part of 32
   static constexpr bool kMins = Q::kMins;
   static constexpr int kParts = static_cast<int>(Q::kSize) / 32;  // in a block

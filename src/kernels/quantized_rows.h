@@ -9,7 +9,8 @@ namespace qwench {
 /// scales[k / 32], values within [-32767, 32767]. With weights of 8 bits at most, the products of a block
 /// sum up exactly in 32 bits: 32 * 128 * 32767 < 2^31.
 ///
-/// Why 16 bits and not 8: without VNNI, 8-bit products need two multiplications for 32 numbers (pmaddubsw,
+/// Why 16 bits and not 8 (byte_rows.h): without VNNI, those of weights that need 8 bits themselves would gain
+/// nothing: 8-bit products need two multiplications for 32 numbers (pmaddubsw,
 /// pmaddwd), as many as 16-bit ones (pmaddwd twice), and the error of an activation is 256 times larger.
 struct QuantizedRows {
   static constexpr int64_t kBlock = 32;

@@ -39,19 +39,26 @@ struct QuantPanel {
   float* mins;
 };
 
+// The scales and minima of parts [first, first + parts) of a panel, in columns kPanelCols apart.
+template <class P>
+HWY_INLINE void FillScales(const uint8_t* panel, const PanelGeometry<P>& g, int64_t first, int parts,
+                           float* scales, float* mins) {
+  const uint8_t* from = panel + g.quants + first / P::kParts * P::kScaleBytes;
+  for (int part = 0; part < parts; part += P::kParts, from += P::kScaleBytes) {
+    FetchLines<P::kScaleBytes>(from + g.ahead(first + part).scales);
+    const int at = part * P::kScales * kPanelCols;
+    P::Scales::Get(from, scales + at, mins + at, kPanelCols);
+  }
+}
+
 // Writes parts [first, first + parts) of kPanelsWide panels, whole blocks.
 template <class P>
 HWY_NOINLINE void FillPanel(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
                             const QuantPanel& panel) {
   for (int w = 0; w < kPanelsWide; ++w) {
     const int col = w * static_cast<int>(kPanelRows);
+    FillScales<P>(panels[w], g, first, parts, panel.scales + col, panel.mins + col);
     const uint8_t* quants = panels[w] + first * P::kPartBytes;
-    const uint8_t* scales = panels[w] + g.quants + first / P::kParts * P::kScaleBytes;
-    for (int part = 0; part < parts; part += P::kParts, scales += P::kScaleBytes) {
-      FetchLines<P::kScaleBytes>(scales + g.ahead(first + part).scales);
-      const int at = part * P::kScales * kPanelCols + col;
-      P::Scales::Get(scales, panel.scales + at, panel.mins + at, kPanelCols);
-    }
     for (int part = 0; part < parts; ++part, quants += P::kPartBytes) {
       FetchLines<P::kPartBytes>(quants + g.ahead(first + part).quants);
       ForPieces([&](int row) HWY_ATTR __attribute__((always_inline)) {

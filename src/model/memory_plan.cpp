@@ -30,9 +30,9 @@ uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& reques
       3 * hidden + 2 * q_width + 2 * kv_width + 2 * static_cast<uint64_t>(config.intermediate_size);
   const uint64_t floats = tokens * row + logit_rows * (hidden + static_cast<uint64_t>(config.vocab_size));
   if (!request.quantized_weights) return sizeof(float) * floats;
-  // The widest input of a linear, as 16-bit numbers with a scale and sums for each block of 32.
+  // The widest input of a linear, as 16-bit and as 8-bit numbers with a scale and sums for each block of 32.
   const uint64_t widest = std::max({hidden, q_width, static_cast<uint64_t>(config.intermediate_size)});
-  return sizeof(float) * floats + tokens * (widest + 31) / 32 * 80;
+  return sizeof(float) * floats + tokens * ((widest + 31) / 32) * (80 + 44);
 }
 
 std::optional<DType> smaller_cells(DType cells, int head_dim) {

@@ -9,7 +9,8 @@
 namespace qwench::server {
 namespace {
 
-// Nothing from elsewhere, no inline scripts or styles; pictures may be data, as the page saves none.
+// Nothing from elsewhere, no inline scripts or styles; pictures may be data, as the page saves none. The
+// hosts of links in an answer are not even looked up.
 constexpr std::string_view kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -40,6 +41,7 @@ HttpResponse page_response(const PageFile& file, const HttpRequest& request) {
                          {"Content-Security-Policy", std::string(kPolicy)},
                          {"X-Content-Type-Options", "nosniff"},
                          {"Referrer-Policy", "no-referrer"},
+                         {"X-DNS-Prefetch-Control", "off"},
                          {"Cross-Origin-Opener-Policy", "same-origin"}},
                         std::string(file.content)};
   const std::string* known = find_header(request.headers, "if-none-match");

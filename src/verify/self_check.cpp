@@ -11,6 +11,7 @@
 #include <set>
 
 #include "core/thread_pool.h"
+#include "kernels/byte_rows.h"
 #include "kernels/isa.h"
 #include "qwench/error.h"
 #include "verify/random_ids.h"
@@ -24,8 +25,9 @@ constexpr int kDecoded = 12;   // tokens at the end that are decoded one by one
 // Instruction sets sum in another order: rounding grows to about this share of the largest logit.
 constexpr double kIsaTolerance = 1e-4;
 // Activations that are rounded to 16 bits for quantized weights turn a last bit's difference into one
-// of 1.5e-5.
-constexpr double kQuantizedIsaTolerance = 1e-3;
+// of 1.5e-5, those that are rounded to 8 bits into one of 4e-3.
+constexpr double kWordsIsaTolerance = 1e-3;
+constexpr double kBytesIsaTolerance = 5e-2;
 // What other types of weights and cells may do: far more than their rounding does, far less than a mistake.
 constexpr double kMaxMeanKl = 0.05;
 constexpr double kMinAgreement = 0.85;
@@ -292,8 +294,10 @@ class SelfCheck {
         across.row(static_cast<int>(p), std::span(baseline).subspan(p * main->vocab(), main->vocab()));
       float largest = 0;
       for (const float logit : first) largest = std::max(largest, std::abs(logit));
-      const double tolerance =
-          is_quantized(totals(main->decoder().weights()).main_type) ? kQuantizedIsaTolerance : kIsaTolerance;
+      const DType kept = totals(main->decoder().weights()).main_type;
+      const double tolerance = multiplied_by_bytes(kept) ? kBytesIsaTolerance
+                               : is_quantized(kept)      ? kWordsIsaTolerance
+                                                         : kIsaTolerance;
       lines.push_back(
           across.line_within(isa, "beside " + first_isa, tolerance * static_cast<double>(largest)));
     }

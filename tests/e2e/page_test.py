@@ -2,20 +2,9 @@
 import json
 import os
 import re
-import shutil
-import sys
 import unittest
 
-from serve_case import ServeTestCase
-from support import ROOT
-
-sys.path.insert(0, os.path.join(ROOT, "build", "python-packages"))
-try:
-    from playwright.sync_api import expect, sync_playwright
-except ImportError:
-    sync_playwright = None
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-PICTURES = os.path.join(ROOT, "build", "screenshots")
+from page_case import PICTURES, SPOKEN, PageTestCase, event_stream, expect
 
 EVIL = """# Title
 
@@ -36,64 +25,7 @@ const answer = "<img src=x onerror=window.hacked=1>";
 """
 
 
-def event_stream(*deltas, **last):
-    chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
-    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], **last})
-    return "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
-
-
-@unittest.skipUnless(sync_playwright and CHROMIUM, "playwright or chromium is not installed: ./dev test installs both")
-class Page(ServeTestCase):
-    ARGUMENTS = ("-c", "1024", "--max-batch", "4")
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        os.makedirs(PICTURES, exist_ok=True)
-        cls.playwright = sync_playwright().start()
-        cls.browser = cls.playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.browser.close()
-        cls.playwright.stop()
-        super().tearDownClass()
-
-    def setUp(self):
-        self.context = self.browser.new_context(viewport={"width": 1200, "height": 800}, locale="en-US", accept_downloads=True)
-        self.addCleanup(self.context.close)
-        self.page = self.context.new_page()
-        self.page.set_default_timeout(60_000)
-        self.problems, self.elsewhere = [], []
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("console", lambda message: message.type == "error" and self.problems.append(message.text))
-        self.page.on("request", lambda request: request.url.startswith((self.server.url, "blob:", "data:")) or
-                     self.elsewhere.append(request.url))
-        self.page.goto(self.server.url + "/")
-        expect(self.page.locator("#model")).not_to_be_empty()
-
-    def tearDown(self):
-        self.assertEqual(self.problems, [])
-        self.assertEqual(self.elsewhere, [])
-
-    def send(self, text):
-        self.page.fill("#input", text)
-        self.page.press("#input", "Enter")
-
-    def settle(self):
-        expect(self.page.locator("#send")).to_be_visible()
-
-    def answer_with(self, *deltas, **last):
-        self.page.route("**/v1/chat/completions", lambda route: route.fulfill(
-            status=200, content_type="text/event-stream", body=event_stream(*deltas, **last)))
-
-    def short_answers(self, tokens):
-        if self.page.locator("#settings").is_hidden():
-            self.page.click("#settings-button")
-        self.page.fill("#set-max_tokens", str(tokens))
-        self.page.fill("#set-temperature", "0")
-        self.page.press("#set-temperature", "Tab")
-
+class Page(PageTestCase):
     def test_settings_between_the_arrows_steps_are_sent(self):
         sent = []
         self.page.route("**/v1/chat/completions", lambda route: (sent.append(json.loads(route.request.post_data)), route.fulfill(
@@ -149,8 +81,11 @@ class Page(ServeTestCase):
         self.page.click(".message.assistant [data-action=regenerate]")
         self.settle()
         expect(self.page.locator(".message.assistant .branch")).to_have_text("2/2")
-        self.page.click(".message.user [data-action=previous]")
+        self.page.focus(".message.user [data-action=previous]")
+        self.page.keyboard.press("Enter")
         expect(self.page.locator(".message.user .body")).to_have_text("Say one.")
+        self.page.keyboard.press("Tab")
+        expect(self.page.locator(".message.user [data-action=copy]")).to_be_focused()  # the keyboard is where it was
         expect(self.page.locator(".message")).to_have_count(2)
 
     def test_model_text_is_never_html(self):
@@ -181,6 +116,7 @@ class Page(ServeTestCase):
         policy = headers["Content-Security-Policy"]
         self.assertIn("default-src 'none'", policy)
         self.assertNotIn("unsafe", policy)
+        self.assertEqual(headers["X-DNS-Prefetch-Control"], "off")
         status, again, body = self.server.get("/", headers={"If-None-Match": headers["ETag"]})
         self.assertEqual((status, body), (304, b""))
         self.assertEqual(self.server.get("/page/nothing.js")[0], 404)
@@ -236,20 +172,263 @@ class Page(ServeTestCase):
         self.page.screenshot(path=os.path.join(PICTURES, "phone-chinese.png"))
 
     def test_conversations_go_out_and_come_back(self):
-        self.answer_with({"content": "An answer."})
+        self.spoken()
         self.send("A question")
+        entry = {"token": "An", "id": 5, "logprob": -0.5, "bytes": [65, 110], "top_logprobs": [{"token": "The", "id": 6, "logprob": -1.5}]}
+        self.page.evaluate("streams[0].say({ reasoning_content: 'Well.' })")
+        self.say("An", logprobs={"content": [entry]})
+        self.say(" answer.", logprobs={"content": [{**entry, "token": " answer.", "id": 7, "logprob": -9999.0},
+                                                   {**entry, "token": "\ufffd", "bytes": [228, 189]}]})
+        self.page.evaluate("""() => { const last = { finish_reason: "length" }; const s = streams[0]; const end = s.end;
+          s.say({}, {}); end(last); }""")
         self.settle()
-        with self.page.expect_download() as download:
-            self.page.click("#export")
-        path = download.value.path()
+        self.send("Another")
+        self.say("Half")
+        expect(self.answers().last).to_have_text("Half")
+        self.page.evaluate("streams[1].fail()")
+        self.settle()
+        self.page.click(".message.user >> nth=0 >> [data-action=edit]")
+        self.page.fill(".message.user textarea", "A better question")
+        self.page.click("[data-action=save]")
+        self.end()
+        self.settle()
+        self.page.click(".message.user [data-action=previous]")
+        expect(self.page.locator(".message")).to_have_count(4)
+        first, shown = self.exported(), self.page.locator("#messages").inner_text()
+        self.assertEqual(first["version"], 2)
+        self.assertIn("cut at the limit", shown)
+        self.assertIn("unfinished", shown)
         self.page.on("dialog", lambda dialog: dialog.accept())
         self.page.click("#conversations .remove")
         expect(self.page.locator("#conversations li")).to_have_count(0)
-        self.page.set_input_files("#import-file", path)
-        expect(self.page.locator(".message")).to_have_count(2)
-        expect(self.page.locator(".message.assistant .body")).to_have_text("An answer.")
-        self.page.set_input_files("#import-file", {"name": "x.json", "mimeType": "application/json", "buffer": b'{"a": 1}'})
+        self.take_in(first)
+        expect(self.page.locator(".message")).to_have_count(4)
+        self.assertEqual(self.page.locator("#messages").inner_text(), shown)
+
+        def tree(export, parent=None):
+            nodes = export["conversations"][0]["nodes"].values()
+            return sorted(([{**node, "id": 0, "parent": 0}, tree(export, node["id"])] for node in nodes if node["parent"] == parent), key=json.dumps)
+        second = self.exported()
+        self.assertEqual(tree(second), tree(first))
+        self.assertNotEqual(set(second["conversations"][0]["nodes"]), set(first["conversations"][0]["nodes"]))
+        self.page.reload()
+        expect(self.page.locator(".message")).to_have_count(4)
+        self.page.click("[data-action=tokens]")
+        expect(self.page.locator(".token")).to_have_text(["An", " answer.", "⟨e4 bd⟩"])
+        self.page.locator(".token").first.focus()
+        self.page.keyboard.press("ArrowRight")
+        expect(self.page.locator("#token-tip tr").nth(1)).to_contain_text("answer.")
+
+    def test_files_that_are_no_exports_are_refused(self):
+        node = {"role": "user", "content": "x", "parent": None, "time": 1}
+
+        def file(conversation, **more):
+            whole = {"title": "t", "time": 1, "leaf": "a", "nodes": {"a": node}, **conversation}
+            return {"format": "qwench-conversations", "version": 2, "conversations": [whole], **more}
+        for bad, why in (("{", "no JSON"), ("[1]", "format"), ({"a": 1}, "format"), (file({}, version=3), "version"), (file({}, conversations={}), "a list"),
+                         (file({"nodes": {"a": {**node, "role": "system"}}}), "role"), (file({"nodes": {"a": {**node, "content": ["x"]}}}), "content"),
+                         (file({"nodes": {"a": {**node, "parent": "b"}, "b": {**node, "parent": "a"}}}), "above itself"),
+                         (file({"nodes": {"a": {**node, "parent": "z"}}}), "no such node"), (file({"leaf": "__proto__"}), "leaf"),
+                         (file({"nodes": {"a": {**node, "time": "now"}}}), "time"), (file({"title": {}}), "title"),
+                         (file({"nodes": {str(i): node for i in range(10001)}}), "more than 10000"),
+                         (file({"nodes": {"a": {**node, "usage": {"prompt": "<b>", "completion": 1}}}}), "usage.prompt"),
+                         (file({"nodes": {"a": {**node, "logprobs": [{"token": "x", "logprob": "y"}]}}}), "logprobs[0].logprob")):
+            self.take_in(bad)
+            expect(self.page.locator("#notice")).to_contain_text(why)
         expect(self.page.locator("#notice")).to_contain_text("no export")
+        expect(self.page.locator("#conversations li")).to_have_count(0)
+        polluted = json.dumps(file({"title": "<img src=x onerror=window.hacked=1>", "nodes": {"__proto__": node, "a": {**node, "parent": "__proto__"}}}))
+        polluted = polluted.replace('"content": "x"', '"content": "x", "error": "constructor", "finish": "toString"')
+        self.take_in(polluted.replace('"role": "user"', '"role": "user", "__proto__": {"bad": 1}'))
+        expect(self.page.locator(".message")).to_have_count(2)
+        self.assertIsNone(self.page.evaluate("({}).bad ?? ({}).role ?? window.hacked ?? null"))
+
+    def test_a_reload_keeps_what_there_is_of_an_answer(self):
+        self.spoken()
+        self.send("A question")
+        self.page.fill("#input", "a draft")
+        self.say("The first")
+        expect(self.answers()).to_have_text("The first")
+        self.say(" half")  # sooner than the next time that it is stored
+        self.page.reload()
+        expect(self.answers()).to_have_text("The first half")
+        expect(self.stats()).to_have_text("unfinished")
+        expect(self.page.locator("#input")).to_have_value("a draft")
+
+    def test_an_answer_whose_connection_breaks_off_is_kept_and_says_so(self):
+        self.spoken()
+        self.send("A question")
+        self.say("The first half")
+        self.page.evaluate("streams[0].fail()")
+        expect(self.answers()).to_have_text("The first half")
+        expect(self.stats()).to_have_text("unfinished")
+        expect(self.page.locator(".message .error")).to_contain_text("broke off")
+
+    def test_answers_go_on_behind_other_conversations(self):
+        self.spoken()
+        self.send("Fox")
+        self.say("The fox ")
+        export = json.dumps({"format": "qwench-conversations", "version": 1, "conversations": [
+            {"title": "Older", "time": 5, "leaf": "b", "nodes": {"a": {"role": "user", "content": "Hi", "parent": None, "time": 1},
+                                                                 "b": {"role": "assistant", "content": "Ho", "parent": "a", "time": 2}}}]})
+        self.page.set_input_files("#import-file", {"name": "x.json", "mimeType": "application/json", "buffer": export.encode()})
+        expect(self.answers()).to_have_text("Ho")
+        expect(self.page.locator("[data-action=regenerate]")).to_be_enabled()
+        expect(self.page.locator("#send")).to_be_visible()
+        self.send("Dog")
+        self.say("The dog")
+        self.say("barks.", 0)
+        self.end(0)
+        self.page.click("#conversations .open >> text=Fox")
+        expect(self.answers()).to_have_text("The fox barks.")
+        expect(self.page.locator("[data-action=regenerate]")).to_be_enabled()
+        # One that is removed while it streams does not come back.
+        self.page.on("dialog", lambda dialog: dialog.accept())
+        self.page.click("#conversations li:has-text('Older') .remove")
+        expect(self.page.locator("#conversations .answering")).to_have_count(0)
+        expect(self.page.locator("#conversations li")).to_have_count(1)
+        self.page.wait_for_timeout(100)
+        self.page.reload()
+        expect(self.answers()).to_have_text("The fox barks.")
+        expect(self.page.locator("#conversations li")).to_have_count(1)
+
+    def test_language_and_theme_lose_nothing(self):
+        self.answer_with({"reasoning_content": "hm"}, *({"content": f"Line {i}.\n\n"} for i in range(60)))
+        self.send("A question")
+        self.settle()
+        self.page.click("details.reasoning summary")
+        self.page.click("#settings-button")
+        self.page.fill("#system", "Be brief.")
+        self.page.click(".message.user [data-action=edit]")
+        self.page.fill(".message.user textarea", "Another question")
+        self.page.fill("#input", "a draft")
+        self.page.evaluate("document.getElementById('messages').scrollTop = 300")
+        for button in ("#language", "#theme", "#tab-engine", "#tab-chat"):
+            self.page.click(button)
+            self.page.wait_for_timeout(50)
+        expect(self.page.locator(".message.user textarea")).to_have_value("Another question")
+        expect(self.page.locator("#input")).to_have_value("a draft")
+        expect(self.page.locator("#system")).to_have_value("Be brief.")
+        self.assertTrue(self.page.locator("details.reasoning").evaluate("details => details.open"))
+        self.assertEqual(self.page.evaluate("document.getElementById('messages').scrollTop"), 300)
+        self.page.press(".message.user textarea", "Escape")
+        expect(self.page.locator(".message.user .body")).to_have_text("A question")
+
+    def test_formulas_and_tables_look_right_under_the_policy(self):
+        wide = " + ".join(f"x_{{{i}}}" for i in range(80))
+        self.answer_with({"content": "|a|b|c|\n|:-|:-:|-:|\n|1|2|3|\n\n$\\frac{1}{2}$ and $\\undefinedthing$ and $\\frac{$ here\n\n"
+                          f"$$\\color{{red}}\\sqrt{{\\begin{{pmatrix}}a & b\\\\ c & d\\end{{pmatrix}}}}$$\n\n$${wide}$$\n\n${wide}$"})
+        self.send("Maths")
+        self.settle()
+        body = self.answers()
+        style = lambda locator, name: locator.evaluate(f"element => getComputedStyle(element).{name}")
+        self.assertEqual([style(cell, "textAlign") for cell in body.locator("td").all()], ["left", "center", "right"])
+        bad = style(body.locator(".katex-error"), "color")
+        expect(body.locator(".katex-error")).to_have_text("\\frac{")
+        self.assertEqual(style(body.locator(".katex-html .mord.text").first, "color"), bad)
+        self.assertEqual(style(body.locator(".katex-display .sqrt").first, "color"), "rgb(255, 0, 0)")
+        struts = body.locator(".katex-display .strut").first
+        self.assertGreater(struts.evaluate("strut => strut.getBoundingClientRect().height"), 30)  # by KaTeX's own styles
+        self.page.screenshot(path=os.path.join(PICTURES, "formulas.png"))
+        self.page.set_viewport_size({"width": 390, "height": 780})
+        self.assertFalse(self.page.evaluate("document.documentElement.scrollWidth > innerWidth"))
+        self.assertFalse(self.page.evaluate("document.getElementById('messages').scrollWidth > innerWidth"))
+        self.page.screenshot(path=os.path.join(PICTURES, "formulas-phone.png"))
+
+    def test_a_key_and_a_server_that_is_away_are_asked_for(self):
+        state = "locked"
+
+        def answer(route):
+            if state == "away":
+                route.abort()
+            elif state == "loading":
+                route.fulfill(status=503, content_type="application/json", body='{"error": {"message": "no", "code": "loading"}}')
+            elif state == "locked" and route.request.headers.get("authorization") != "Bearer right":
+                route.fulfill(status=401, content_type="application/json", body='{"error": {"message": "no"}}')
+            else:
+                route.continue_()
+        self.page.route("**/props", answer)
+        self.page.reload()
+        expect(self.page.locator("#notice")).to_contain_text("needs an API key")
+        expect(self.page.locator("#set-key")).to_be_focused()
+        for key, said in (("wrong", "does not know"), ("right", "")):
+            self.page.fill("#set-key", key)
+            self.page.press("#set-key", "Enter")
+            expect(self.page.locator("#notice")).to_contain_text(said)
+        expect(self.page.locator("#notice")).to_be_hidden()
+        state = "away"
+        self.page.reload()
+        expect(self.page.locator("#notice")).to_contain_text("does not answer")
+        state = "loading"
+        expect(self.page.locator("#notice")).to_contain_text("being loaded")
+        state = "there"
+        expect(self.page.locator("#notice")).to_be_hidden()
+        expect(self.page.locator("#model")).not_to_be_empty()
+        self.problems.clear()  # the browser reports each
+
+    def test_two_tabs_share_what_is_stored(self):
+        self.spoken()
+        self.send("Fox")
+        self.say("The fox")
+        other = self.context.new_page()
+        other.goto(self.server.url + "/")
+        expect(other.locator(".message.assistant .body")).to_have_text("The fox")
+        self.say(" barks.")
+        self.end()
+        expect(other.locator(".message.assistant .body")).to_have_text("The fox barks.")
+        other.evaluate(SPOKEN)
+        other.fill("#input", "And the dog?")
+        other.press("#input", "Enter")
+        expect(self.page.locator(".message")).to_have_count(4)
+        self.page.click(".message.assistant >> nth=0 >> [data-action=regenerate]")  # both write
+        self.say("Another fox")
+        other.evaluate("streams[0].say({ content: 'It too.' }); streams[0].end()")
+        self.end()
+        expect(other.locator(".message.assistant .body").last).to_have_text("It too.")
+        expect(other.locator(".message.assistant .branch")).to_have_text("1/2")
+        self.page.reload()
+        expect(self.page.locator(".message.assistant .branch")).to_contain_text("/2")
+        other.on("dialog", lambda dialog: dialog.accept())
+        other.click("#conversations .remove")
+        expect(self.page.locator("#conversations li")).to_have_count(0)
+        expect(self.page.locator(".message")).to_have_count(0)
+
+    def test_a_full_disk_is_said(self):
+        self.spoken()
+        self.devtools.send("Storage.overrideQuotaForOrigin", {"origin": self.server.url, "quotaSize": 1000})
+        self.send("A question")
+        self.say("An answer")
+        self.end()
+        self.settle()
+        expect(self.page.locator("#notice")).to_contain_text("QuotaExceeded")
+        expect(self.answers()).to_have_text("An answer")
+        self.devtools.send("Storage.overrideQuotaForOrigin", {"origin": self.server.url})
+        self.send("Another")
+        self.end()
+        expect(self.page.locator("#notice")).to_be_hidden()
+
+    def test_new_text_is_followed_at_the_end_alone(self):
+        self.spoken()
+        self.send("A question")
+        self.say("\n\n".join(f"Line {i}." for i in range(60)))
+        place = "() => { const m = document.getElementById('messages'); return m.scrollHeight - m.clientHeight - m.scrollTop; }"
+        expect(self.answers()).to_contain_text("Line 59.")
+        self.page.wait_for_function(f"() => ({place})() < 2")
+        self.page.hover("#messages")
+        self.page.mouse.wheel(0, -30)
+        self.page.wait_for_function(f"() => ({place})() > 20")
+        self.say("\n\nOne more.")
+        expect(self.answers()).to_contain_text("One more.")
+        self.assertGreater(self.page.evaluate(place), 20)
+        self.page.mouse.wheel(0, 3000)
+        self.page.wait_for_function(f"() => ({place})() < 2")
+        self.page.click("#tab-engine")
+        self.say("\n\n".join(f"Last {i}." for i in range(20)))
+        self.page.wait_for_timeout(200)
+        self.page.click("#tab-chat")
+        expect(self.answers()).to_contain_text("Last 19.")
+        self.page.wait_for_function(f"() => ({place})() < 2")
+        self.end()
 
     def test_an_error_of_the_server_is_shown(self):
         self.page.route("**/v1/chat/completions", lambda route: route.fulfill(

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "grammar/json_schema.h"
+#include "grammar/stack_pool.h"
 #include "sanitized.h"
 
 namespace qwench {
@@ -94,7 +96,132 @@ TEST(NumberRange, DecimalsAreReadExactly) {
   EXPECT_EQ(text(1.5e-7), "0.00000015");
   EXPECT_EQ(text(-0.0), "0.");
   EXPECT_EQ(text(1200), "1200.");
-  EXPECT_EQ(text(1e300), "none");
+  EXPECT_EQ(text(1e23), "99999999999999991611392.");
+  EXPECT_EQ(text(Json::parse("9007199254740993")), "9007199254740993.");
+  EXPECT_EQ(text(5e-324), "0." + std::string(323, '0') + "5");
+  EXPECT_EQ(text("1"), "none");
+}
+
+/// Texts of 12 to 18 digits around a number.
+std::vector<std::string> texts_around(double value) {
+  std::vector<std::string> texts;
+  for (int digits = 12; digits <= 18; ++digits) {
+    for (int steps = -3; steps <= 3; ++steps) {
+      double near = value;
+      for (int i = 0; i < std::abs(steps); ++i) near = std::nextafter(near, steps < 0 ? -HUGE_VAL : HUGE_VAL);
+      char text[64];
+      std::snprintf(text, sizeof text, "%.*f", digits, near);
+      texts.emplace_back(text);
+    }
+  }
+  return texts;
+}
+
+TEST(NumberRange, BoundsHoldForTheDoublesThatTextsAreReadAs) {
+  int accepted = 0;
+  for (const auto& [low, high] : {std::pair{0.30000000000000004, 0.3000000000000002},
+                                  {0.1, 0.1000000000000001},
+                                  {0.1, 0.30000000000000004},
+                                  {1234567890.1234567, 1234567890.1234571},
+                                  {999.9999999999999, 1000.5},
+                                  {999.25, 1000.0},
+                                  {-0.30000000000000004, 1e-20},
+                                  {-1000.0, -999.9999999999998},
+                                  {0.00000000000001, 1000.0}}) {
+    for (const bool exclusive : {false, true}) {
+      const auto grammar = compile(Json{{"type", "number"},
+                                        {exclusive ? "exclusiveMinimum" : "minimum", low},
+                                        {exclusive ? "exclusiveMaximum" : "maximum", high}});
+      for (const double bound : {low, high}) {
+        for (const std::string& text : texts_around(bound)) {
+          const double value = std::stod(text);
+          const bool inside = exclusive ? low < value && value < high : low <= value && value <= high;
+          if (!accepts(*grammar, text)) continue;
+          EXPECT_TRUE(inside) << text << " in " << low << ", " << high << exclusive;
+          ++accepted;
+        }
+      }
+    }
+  }
+  EXPECT_GT(accepted, 200);
+  EXPECT_TRUE(accepts(*compile({{"exclusiveMinimum", 0.1}, {"exclusiveMaximum", 0.1000000000000001}}),
+                      "0.10000000000000003"));
+}
+
+TEST(NumberRange, LargeBoundsAreExact) {
+  const auto any = compile(
+      {{"type", "number"}, {"minimum", -1.7976931348623157e308}, {"maximum", 1.7976931348623157e308}});
+  EXPECT_TRUE(accepts(*any, "-12.5"));
+  EXPECT_TRUE(accepts(*any, "999999999999999"));
+  const auto tight = compile({{"type", "integer"}, {"minimum", 1e23}, {"maximum", 1e23}});
+  EXPECT_TRUE(accepts(*tight, "99999999999999991611392"));  // what the double is
+  EXPECT_FALSE(accepts(*tight, "100000000000000000000000"));
+  const auto between = compile(
+      {{"type", "number"}, {"exclusiveMinimum", 9007199254740992}, {"exclusiveMaximum", 9007199254740994}});
+  EXPECT_TRUE(accepts(*between, "9007199254740993"));
+  EXPECT_FALSE(accepts(*between, "9007199254740994"));
+  const auto above = compile({{"type", "number"}, {"exclusiveMinimum", 0}, {"maximum", 3e-20}});
+  EXPECT_TRUE(accepts(*above, "0.00000000000000000003"));
+  EXPECT_FALSE(accepts(*above, "0.00000000000000000000"));
+}
+
+/// accepts() for many texts of one grammar.
+class Acceptor {
+ public:
+  explicit Acceptor(const Json& schema)
+      : pool_(compile(schema), [](const std::string&) { return std::optional<TokenId>(); }) {}
+
+  bool operator()(std::string_view text) {
+    StackPool::StateId state = pool_.start();
+    for (const char byte : text) state = pool_.step(state, static_cast<uint8_t>(byte));
+    return pool_.state(state).complete;
+  }
+
+ private:
+  StackPool pool_;
+};
+
+TEST(NumberRange, StepsWithAFractionAgainstEachOne) {
+  int multiples = 0;
+  for (const double step : {0.5, 0.25, 0.1, 0.01, 0.05, 0.001, 0.3, 2.5}) {
+    Acceptor any({{"type", "number"}, {"multipleOf", step}});
+    Acceptor within({{"type", "number"}, {"multipleOf", step}, {"minimum", -2.25}, {"exclusiveMaximum", 7}});
+    for (int thousandths = -12000; thousandths <= 12000; thousandths += test::kSanitized ? 35 : 5) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.3f", thousandths / 1000.0);
+      std::string shortest = text;
+      while (shortest.back() == '0') shortest.pop_back();
+      if (shortest.back() == '.') shortest.pop_back();
+      if (shortest == "-0") continue;
+      const double value = std::stod(shortest);
+      const bool is_multiple = value / step == std::floor(value / step);
+      EXPECT_EQ(any(shortest), is_multiple) << shortest << " of " << step;
+      EXPECT_EQ(within(shortest), is_multiple && value >= -2.25 && value < 7) << shortest << " of " << step;
+      multiples += is_multiple;
+    }
+  }
+  EXPECT_GT(multiples, test::kSanitized ? 100 : 1000);
+}
+
+TEST(NumberRange, StepsWithAFractionOfLargeNumbers) {
+  const auto cents = compile({{"type", "number"}, {"multipleOf", 0.01}});
+  for (const char* text : {"19", "19.5", "19.98", "123456.75", "-123456789.25", "1999"})
+    EXPECT_TRUE(accepts(*cents, text)) << text;
+  // To validators, which divide doubles, 19.99 / 0.01 is no whole number; what they make of 123456.78 is not
+  // known here.
+  for (const char* text : {"19.99", "123456.78", "1.005"}) EXPECT_FALSE(accepts(*cents, text)) << text;
+  const auto whole = compile({{"type", "integer"}, {"multipleOf", 0.75}});
+  for (int value = -20; value <= 20; ++value)
+    EXPECT_EQ(accepts(*whole, std::to_string(value)), value % 3 == 0) << value;
+}
+
+TEST(NumberRange, WhatIsNoMultipleAndNoInteger) {
+  const auto odd = compile({{"type", "integer"}, {"not", {{"multipleOf", 2}}}});
+  for (int value = -50; value <= 50; ++value)
+    EXPECT_EQ(accepts(*odd, std::to_string(value)), value % 2 != 0) << value;
+  const auto fraction = compile({{"type", "number"}, {"not", {{"type", "integer"}}}});
+  for (const char* text : {"0.5", "-1.25"}) EXPECT_TRUE(accepts(*fraction, text)) << text;
+  for (const char* text : {"0", "1.0", "-7"}) EXPECT_FALSE(accepts(*fraction, text)) << text;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "kernels/panels.h"
 #include "kernels/plain_panels.h"
 #include "quantized.h"
+#include "qwench/error.h"
 
 namespace qwench {
 namespace {
@@ -53,6 +54,8 @@ struct Problem {
     args.y_stride = outs;
     const test::Quantized q(x, rows, cols, stride);
     args.quantized = &q.rows;
+    const test::Bytes b(x, rows, cols, stride);
+    if (multiplied_by_bytes(dtype)) args.bytes = &b.rows;
     linear(args, begin, end, scratch.data());
     return y;
   }
@@ -74,7 +77,9 @@ struct Problem {
 
   // The activations that are multiplied: as given, or as quantized where the weights are.
   std::vector<float> multiplied() const {
-    return is_quantized(dtype) ? test::Quantized(x, rows, cols, stride).unpacked() : x;
+    if (!is_quantized(dtype)) return x;
+    return multiplied_by_bytes(dtype) ? test::Bytes(x, rows, cols, stride).unpacked()
+                                      : test::Quantized(x, rows, cols, stride).unpacked();
   }
 
   void expect_close(const std::vector<float>& y) const {
@@ -126,6 +131,20 @@ TEST(Linear, EqualsASumInDoublePrecision) {
       }
     }
   }
+}
+
+TEST(Linear, ActivationsOfSixteenBitsAreThereForEveryType) {
+  set_activation_bits(16);
+  for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q4_k, DType::q8_0}) {
+    SCOPED_TRACE(std::string(name(dtype)));
+    EXPECT_FALSE(multiplied_by_bytes(dtype));
+    for (const int64_t rows : {1, 3, 13}) {
+      Problem problem(dtype, rows, 1280, 17, false);
+      for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
+    }
+  }
+  set_activation_bits(8);
+  EXPECT_THROW(set_activation_bits(4), Error);
 }
 
 TEST(Linear, WeightsInRowsGiveTheSameBitsAsPanels) {
@@ -222,7 +241,7 @@ TEST(Linear, ARowIsTheSameBitForBitInABatchOfAnySize) {
 }
 
 TEST(Linear, AnOutputIsTheSameBitForBitWhateverRangeItIsComputedIn) {
-  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q6_k}) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0, DType::q6_k}) {
     SCOPED_TRACE(std::string(name(dtype)));
     for (const int64_t rows : {1, 3, 10}) {
       Problem problem(dtype, rows, 1280, 23, false);
@@ -269,6 +288,8 @@ TEST(Linear, ReadsUnalignedWeightsAndNothingBehindThem) {
       args.y_stride = problem.outs;
       const test::Quantized q(problem.x, rows, cols, problem.stride);
       args.quantized = &q.rows;
+      const test::Bytes b(problem.x, rows, cols, problem.stride);
+      if (multiplied_by_bytes(dtype)) args.bytes = &b.rows;
       linear(args, 0, problem.outs, problem.scratch.data());
       EXPECT_EQ(y, expected);
     }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "isas.h"
+#include "kernels/byte_rows.h"
 #include "kernels/quantized_rows.h"
 #include "kernels/unpack.h"
 
@@ -41,6 +43,42 @@ struct Quantized {
   int64_t stride;
   std::vector<double> memory;
   QuantizedRows rows;
+};
+
+/// The same as bytes.
+struct Bytes {
+  Bytes(const std::vector<float>& x, int64_t row_count, int64_t col_count, int64_t x_stride)
+      : count(row_count), stride(x_stride) {
+    memory.resize(static_cast<size_t>(ByteRows::bytes(row_count, col_count)) / sizeof(double) + 1);
+    rows = ByteRows::in(reinterpret_cast<std::byte*>(memory.data()), row_count, col_count);
+    std::vector<float> row(static_cast<size_t>(rows.stride));
+    for (int64_t r = 0; r < row_count; ++r) {
+      std::copy_n(x.begin() + r * x_stride, col_count, row.begin());
+      quantize_row_to_bytes(row.data(), rows.stride, r, rows);
+    }
+  }
+
+  /// Number k of row r.
+  int value(int64_t r, int64_t k) const {
+    const auto at = std::find(std::begin(ByteRows::kOrder), std::end(ByteRows::kOrder), k % 8);
+    return rows.values[r * rows.stride + k / 8 * 8 + (at - std::begin(ByteRows::kOrder))];
+  }
+
+  std::vector<float> unpacked() const {
+    std::vector<float> x(static_cast<size_t>(count * stride));
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t k = 0; k < std::min(stride, rows.stride); ++k) {
+        x[static_cast<size_t>(r * stride + k)] =
+            static_cast<float>(value(r, k)) * rows.scales[(r * rows.stride + k) / ByteRows::kBlock];
+      }
+    }
+    return x;
+  }
+
+  int64_t count;
+  int64_t stride;
+  std::vector<double> memory;
+  ByteRows rows;
 };
 
 /// Sets every byte of quantized weights to `value`, and every scale in f16 to 0.01.

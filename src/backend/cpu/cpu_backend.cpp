@@ -10,6 +10,7 @@
 #include "backend/cpu/cpu_attention.h"
 #include "backend/cpu/cpu_tensors.h"
 #include "core/mapped_file.h"
+#include "kernels/byte_rows.h"
 #include "kernels/elementwise.h"
 #include "kernels/isa.h"
 #include "kernels/linear.h"
@@ -61,8 +62,10 @@ class CpuBackend final : public Backend {
 
   std::unique_ptr<Matrix> allocate(int capacity, int cols) override {
     auto matrix = std::make_unique<CpuMatrix>(capacity, cols);
-    const uint64_t bytes = QuantizedRows::bytes(capacity, cols);
-    if (bytes > quantized_.size()) quantized_ = CpuMemory(bytes, "quantized activations", Pages::small);
+    const uint64_t words = QuantizedRows::bytes(capacity, cols);
+    const uint64_t bytes = ByteRows::bytes(capacity, cols);
+    if (words > words_.size()) words_ = CpuMemory(words, "quantized activations", Pages::small);
+    if (bytes > bytes_.size()) bytes_ = CpuMemory(bytes, "quantized activations", Pages::small);
     return matrix;
   }
 
@@ -148,7 +151,12 @@ class CpuBackend final : public Backend {
     });
   }
 
-  QuantizedRows quantize(const Matrix& x);
+  // x as `linears` want it.
+  struct Quantized {
+    QuantizedRows words;
+    ByteRows bytes;
+  };
+  Quantized quantize(const Matrix& x, std::span<const Linear> linears);
   void pack_all();
 
   ThreadPool& pool_;
@@ -156,7 +164,8 @@ class CpuBackend final : public Backend {
   CpuArena weights_;
   std::vector<CpuWeight*> unpacked_;  // until the second batch
   const Batch* batch_ = nullptr;
-  CpuMemory quantized_;  // one matrix at a time; resident only as far as quantized weights are used
+  CpuMemory words_;  // one matrix at a time; resident only as far as quantized weights are used
+  CpuMemory bytes_;
   std::vector<CpuMemory> linear_scratch_;  // [threads]
   CpuAttention attention_;
 };
@@ -168,16 +177,27 @@ void CpuBackend::pack_all() {
   unpacked_.clear();
 }
 
-QuantizedRows CpuBackend::quantize(const Matrix& x) {
-  const QuantizedRows rows = QuantizedRows::in(quantized_.data(), x.rows, x.cols);
-  for_rows(x, [&](int r) { quantize_row(cpu(x).row(r), x.cols, r, rows); });
-  return rows;
+CpuBackend::Quantized CpuBackend::quantize(const Matrix& x, std::span<const Linear> linears) {
+  bool as_words = false;
+  bool as_bytes = false;
+  for (const Linear& l : linears) {
+    if (!is_quantized(l.weight->dtype)) continue;
+    (multiplied_by_bytes(l.weight->dtype) ? as_bytes : as_words) = true;
+  }
+  Quantized q;
+  if (as_words) q.words = QuantizedRows::in(words_.data(), x.rows, x.cols);
+  if (as_bytes) q.bytes = ByteRows::in(bytes_.data(), x.rows, x.cols);
+  if (as_words || as_bytes) {
+    for_rows(x, [&](int r) {
+      if (as_words) quantize_row(cpu(x).row(r), x.cols, r, q.words);
+      if (as_bytes) quantize_row_to_bytes(cpu(x).row(r), x.cols, r, q.bytes);
+    });
+  }
+  return q;
 }
 
 void CpuBackend::linear(const Matrix& x, std::span<const Linear> linears, std::span<Matrix* const> outs) {
-  const bool any_quantized = std::any_of(linears.begin(), linears.end(),
-                                         [](const Linear& l) { return is_quantized(l.weight->dtype); });
-  const QuantizedRows quantized = any_quantized ? quantize(x) : QuantizedRows();
+  const Quantized quantized = quantize(x, linears);
   // The columns of all outputs, one after the other, are one range that the threads share.
   int64_t columns = 0;
   for (const Linear& l : linears) columns += l.weight->rows;
@@ -192,7 +212,8 @@ void CpuBackend::linear(const Matrix& x, std::span<const Linear> linears, std::s
       LinearArgs args;
       args.x = cpu(x).row(0);
       args.x_stride = cpu(x).stride;
-      args.quantized = &quantized;
+      args.quantized = &quantized.words;
+      if (multiplied_by_bytes(weight.dtype)) args.bytes = &quantized.bytes;
       args.rows = x.rows;
       args.cols = weight.cols;
       args.dtype = weight.dtype;
@@ -275,6 +296,7 @@ void CpuBackend::attention(const KvCache& cache, int layer, const Matrix& q, int
 
 std::unique_ptr<Backend> make_cpu_backend(ThreadPool& pool, const CpuOptions& options) {
   set_isa_from_environment();
+  set_activation_bits_from_environment();
   return std::make_unique<CpuBackend>(pool, options);
 }
 

@@ -1,10 +1,18 @@
 // The server's API, as the page uses it.
 
-export function apiKey() { return sessionStorage.getItem("key") || ""; }
-export function setApiKey(key) { if (key) sessionStorage.setItem("key", key); else sessionStorage.removeItem("key"); }
+let key = "";
+try { key = sessionStorage.getItem("key") || ""; } catch { /* a browser that keeps nothing */ }
+export function apiKey() { return key; }
+export function setApiKey(value) {
+  key = value;
+  try { sessionStorage.setItem("key", key); } catch { /* until the page closes */ }
+}
 
 export class ApiError extends Error {
-  constructor(status, message) { super(message); this.status = status; }
+  constructor(status, message, code = "") {
+    super(message);
+    Object.assign(this, { status, code });
+  }
 }
 
 async function ask(path, options = {}) {
@@ -12,9 +20,9 @@ async function ask(path, options = {}) {
   if (apiKey()) headers.Authorization = `Bearer ${apiKey()}`;
   const response = await fetch(path, { ...options, headers });
   if (response.ok) return response;
-  let message = `${response.status}`;
-  try { message = (await response.json()).error.message; } catch { /* the status says it */ }
-  throw new ApiError(response.status, message);
+  let error = {};
+  try { error = (await response.json()).error; } catch { /* the status says it */ }
+  throw new ApiError(response.status, error.message || `${response.status}`, error.code);
 }
 
 export async function props() { return (await ask("/props")).json(); }
@@ -54,6 +62,7 @@ export async function* chat(body, signal) {
     if (chunk.error) throw new ApiError(500, chunk.error.message);
     yield chunk;
   }
+  throw new TypeError("the stream has no end");
 }
 
 export async function* engineEvents(signal) {

@@ -1,7 +1,8 @@
 // Puts the page together: conversations at the side, the two tabs, language, theme, settings, keyboard.
 import { currentLanguage, preferredLanguage, setLanguage, t } from "./i18n.js";
-import { props as readProps } from "./api.js";
-import { allConversations, exported, imported, newConversation, openStore, putConversation, removeConversation } from "./store.js";
+import { apiKey, props as readProps } from "./api.js";
+import { exported, imported, kMostBytes } from "./archive.js";
+import { allConversations, listenToTabs, newConversation, openStore, putConversation, removeConversation, storedConversation } from "./store.js";
 import { missingLibraries } from "./markdown.js";
 import { Chat } from "./chat.js";
 import { EngineView } from "./engine.js";
@@ -12,27 +13,51 @@ const stored = (name) => { try { return localStorage.getItem(name); } catch { re
 const keep = (name, value) => { try { localStorage.setItem(name, value); } catch { /* until the page closes */ } };
 
 let props = null;
+let again = null;
+let noticeEnd = null;
+let listPending = null;
 let conversations = [];
 const engine = new EngineView();
-const chat = new Chat(() => { renderList(); renderComposer(); });
+const chat = new Chat(() => { renderList(); renderComposer(); }, (error) => {
+  if (error?.status) failed(error);
+  else if (error) notice(t("notKept", { why: error.name }), true, "store");
+  else if ($("notice").dataset.kind === "store") notice("");
+});
 
-function notice(text, bad = false) {
+function notice(text, bad = false, kind = "") {
   $("notice").textContent = text;
   $("notice").classList.toggle("bad", bad);
   $("notice").hidden = !text;
+  $("notice").dataset.kind = kind;
+  clearTimeout(noticeEnd);
+  if (!kind && !bad) noticeEnd = setTimeout(() => { $("notice").hidden = true; }, 8000);
 }
 
-function failed(error) { notice(error.status === 401 ? t("needKey") : error.status ? error.message : t("unreachable"), true); }
+// An error of the server; null when it answers again. Where it may come back by itself it is asked until it does.
+function failed(error) {
+  const told = $("notice").dataset.kind === "server";
+  if (!error) { if (told) notice(""); return; }
+  const loading = error.code === "loading";
+  notice(loading ? t("loading") : error.status === 401 ? t(apiKey() ? "wrongKey" : "needKey") : error.status ? error.message : t("unreachable"),
+    !loading, "server");
+  if (error.status !== 401) {
+    clearTimeout(again);
+    again = setTimeout(loadProps, error.status === 503 ? 1000 : 3000);
+  } else if (!told) {
+    openSettings(true);
+    $("set-key").focus();
+  }
+}
 
 async function loadProps() {
   try {
     props = await readProps();
     $("model").textContent = `${props.models[0]} · ${props.device}`;
     const missing = missingLibraries();
-    notice(missing.length ? t("plain", { libraries: missing.join(", ") }) : "");
+    failed(null);
+    if (missing.length) notice(t("plain", { libraries: missing.join(", ") }), false, "plain");
   } catch (error) {
     failed(error);
-    if (error.status === 503) setTimeout(loadProps, 1000);
   }
   renderPanel();
 }
@@ -40,30 +65,55 @@ async function loadProps() {
 function renderWords() {
   for (const [id, name] of [["tab-chat", "chat"], ["tab-engine", "engine"], ["new-chat", "newChat"], ["export", "exportAll"], ["import", "importAll"],
     ["send", "send"], ["stop", "stop"], ["language", "language"], ["theme", "theme"], ["settings-button", "settings"]]) $(id).textContent = t(name);
-  $("input").placeholder = t("placeholder");
+  $("input").placeholder = t(narrow() ? "placeholderShort" : "placeholder");
   $("input").setAttribute("aria-label", t("placeholder"));
   $("menu").setAttribute("aria-label", t("chat"));
 }
 
 function renderList() {
-  if (chat.conversation && chat.conversation.leaf && !conversations.includes(chat.conversation)) conversations.unshift(chat.conversation);
+  if (chat.conversation && chat.conversation.leaf && !chat.conversation.removed && !conversations.includes(chat.conversation)) conversations.push(chat.conversation);
+  conversations.sort((a, b) => b.time - a.time);
+  document.title = chat.conversation?.title ? `${chat.conversation.title} · qwench` : "qwench";
   $("conversations").replaceChildren(...conversations.map((conversation) => {
     const item = document.createElement("li");
-    item.setAttribute("aria-current", conversation === chat.conversation);
-    const open = Object.assign(document.createElement("button"), { className: "open", type: "button", textContent: conversation.title || t("untitled") });
+    const title = conversation.title || t("untitled");
+    if (conversation === chat.conversation) item.setAttribute("aria-current", "true");
+    const open = Object.assign(document.createElement("button"), { className: "open", type: "button", textContent: title, title });
     open.addEventListener("click", () => show(conversation));
     const remove = Object.assign(document.createElement("button"), { className: "remove", type: "button", textContent: "×" });
-    remove.setAttribute("aria-label", t("remove"));
+    remove.setAttribute("aria-label", `${t("remove")}: ${title}`);
     remove.addEventListener("click", async () => {
-      if (!confirm(t("removeSure", { title: conversation.title || t("untitled") }))) return;
-      conversation.removed = true;  // an answer that still streams does not bring it back
-      await removeConversation(conversation.id);
-      conversations = conversations.filter((other) => other !== conversation);
-      if (conversation === chat.conversation) show(newConversation()); else renderList();
+      if (!confirm(t("removeSure", { title }))) return;
+      forget(conversation);
+      await removeConversation(conversation.id).catch((error) => notice(t("notKept", { why: error.name }), true, "store"));
     });
-    item.append(open, remove);
+    if (chat.answers.has(conversation.id)) {
+      const mark = Object.assign(document.createElement("span"), { className: "answering", textContent: "●", title: t("answering") });
+      mark.setAttribute("role", "img");
+      mark.setAttribute("aria-label", t("answering"));
+      item.append(open, mark, remove);
+    } else {
+      item.append(open, remove);
+    }
     return item;
   }));
+}
+
+// A conversation that was removed, here or in another tab.
+function forget(conversation) {
+  conversation.removed = true;  // an answer that still streams does not bring it back
+  chat.stop(conversation);
+  conversations = conversations.filter((other) => other !== conversation);
+  if (conversation === chat.conversation) show(newConversation()); else renderList();
+}
+
+async function heard({ changed, removed }) {
+  const mine = conversations.find((conversation) => conversation.id === (changed ?? removed));
+  if (removed) { if (mine) forget(mine); return; }
+  const stored = await storedConversation(changed);
+  if (!stored) return;
+  if (mine) chat.takeOver(mine, stored); else if (!conversations.some((conversation) => conversation.id === changed)) conversations.push(stored);
+  listPending ??= setTimeout(() => { listPending = null; renderList(); }, 100);
 }
 
 function renderComposer() {
@@ -74,17 +124,31 @@ function renderComposer() {
 
 function renderPanel() {
   if ($("settings").hidden) return;
-  renderSettings($("settings"), { props, conversation: chat.conversation, changed: () => { if (chat.conversation.leaf) putConversation(chat.conversation); }, keyChanged: loadProps });
+  renderSettings($("settings"), { props, conversation: chat.conversation, changed: () => { if (chat.conversation.leaf) chat.save(); }, keyChanged: loadProps });
+}
+
+function openSettings(open) {
+  if ($("settings").hidden !== open) return;
+  $("settings").hidden = !open;
+  $("settings-button").setAttribute("aria-expanded", open);
+  if (open) openSide(false);
+  renderPanel();
+}
+
+function openSide(open) {
+  if (open && narrow()) openSettings(false);
+  $("side").classList.toggle("open", open);
+  $("menu").setAttribute("aria-expanded", open);
 }
 
 function show(conversation) {
   chat.show(conversation);
-  $("side").classList.remove("open");
+  openSide(false);
+  selectTab("chat");
   renderList();
   renderComposer();
   renderPanel();
-  $("messages").scrollTop = $("messages").scrollHeight;
-  $("input").focus();
+  if (matchMedia("(pointer: fine)").matches) $("input").focus();  // a phone's keyboard would cover the half of it
 }
 
 function selectTab(name) {
@@ -100,11 +164,14 @@ function fitInput() {
   $("input").style.height = `${$("input").scrollHeight + 2}px`;
 }
 
+function keepDraft() { try { sessionStorage.setItem("draft", $("input").value); } catch { /* until the page closes */ } }
+
 function send() {
   const text = $("input").value;
   if (!text.trim() || chat.running) return;
   $("input").value = "";
   fitInput();
+  keepDraft();
   chat.send(text);
 }
 
@@ -113,9 +180,19 @@ function setTheme(theme) {
   keep("theme", theme || "");
 }
 
+function narrow() { return matchMedia("(max-width: 760px)").matches; }  // as in page.css
+
+// Closes what lies over the rest, else stops the answer.
+function escape() {
+  if (!$("token-tip").hidden) $("token-tip").hidden = true;
+  else if ($("side").classList.contains("open")) { openSide(false); $("menu").focus(); }
+  else if (narrow() && !$("settings").hidden) { openSettings(false); $("settings-button").focus(); }
+  else if (chat.running) chat.stop();
+}
+
 function listen() {
   $("composer").addEventListener("submit", (event) => { event.preventDefault(); send(); });
-  $("input").addEventListener("input", fitInput);
+  $("input").addEventListener("input", () => { fitInput(); keepDraft(); });
   $("input").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;  // an input method's Enter chooses a word
     event.preventDefault();
@@ -123,13 +200,12 @@ function listen() {
   });
   $("stop").addEventListener("click", () => chat.stop());
   $("new-chat").addEventListener("click", () => show(newConversation()));
-  $("menu").addEventListener("click", () => $("menu").setAttribute("aria-expanded", $("side").classList.toggle("open")));
-  $("settings-button").addEventListener("click", () => {
-    $("settings").hidden = !$("settings").hidden;
-    $("settings-button").setAttribute("aria-expanded", !$("settings").hidden);
-    renderPanel();
-  });
-  for (const tab of ["chat", "engine"]) $(`tab-${tab}`).addEventListener("click", () => selectTab(tab));
+  $("menu").addEventListener("click", () => openSide(!$("side").classList.contains("open")));
+  $("settings-button").addEventListener("click", () => openSettings($("settings").hidden));
+  for (const tab of ["chat", "engine"]) {
+    $(`tab-${tab}`).addEventListener("click", () => selectTab(tab));
+    $(tab).addEventListener("pointerdown", () => { openSide(false); if (narrow()) openSettings(false); });
+  }
   $("language").addEventListener("click", () => {
     setLanguage(currentLanguage() === "zh" ? "en" : "zh");
     keep("language", currentLanguage());
@@ -153,27 +229,27 @@ function listen() {
     $("import-file").value = "";
     if (!file) return;
     try {
+      if (file.size > kMostBytes) throw new Error(t("tooLarge"));
       const added = imported(await file.text());
-      for (const conversation of added) await putConversation(conversation);
-      conversations = await allConversations();
-      show(conversations.find((conversation) => conversation.id === added[0]?.id) || newConversation());
+      conversations.push(...added);
+      if (added.length) show(added.reduce((newest, other) => (other.time > newest.time ? other : newest)));
       notice(t("imported", { count: added.length }));
+      for (const conversation of added) await putConversation(conversation).catch((error) => notice(t("notKept", { why: error.name }), true, "store"));
     } catch (error) {
       notice(t("notImported", { why: error.message }), true);
     }
   });
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && chat.running) chat.stop();
-    if (event.key === "Escape") { $("side").classList.remove("open"); $("token-tip").hidden = true; }
+    if (event.key === "Escape" && !event.isComposing) escape();
     if ((event.ctrlKey || event.metaKey) && event.shiftKey && event.key.toLowerCase() === "o") { event.preventDefault(); show(newConversation()); }
   });
-  addEventListener("resize", () => engine.draw());
+  addEventListener("resize", () => { renderWords(); engine.draw(); });
 }
 
 function renderAll() {
   renderWords();
   renderList();
-  chat.render();
+  chat.render(true);
   renderPanel();
   if (!$("engine").hidden) engine.build();
 }
@@ -184,5 +260,8 @@ renderWords();
 listen();
 if (!await openStore()) notice(t("noStore"), true);
 conversations = await allConversations();
-show(conversations[0] || newConversation());
+listenToTabs(heard);
+try { $("input").value = sessionStorage.getItem("draft") || ""; } catch { /* nothing was kept */ }
+show(conversations.sort((a, b) => b.time - a.time)[0] || newConversation());
+fitInput();
 await loadProps();

@@ -61,11 +61,14 @@ export class EngineView {
     blocks.append(this.blockKeys);
     const passes = section("passes", t("passesNote"));
     passes.append(...keys("prefill", "decode"));
+    const top = panel.scrollTop;
     panel.replaceChildren(cards, blocks, passes, section("speed", ""), section("latency", ""));
     this.keys = keys;
     this.draw();
+    panel.scrollTop = top;
   }
 
+  // `onError(error)`: what went wrong, null when nothing does any more.
   open(onError) {
     this.build();
     if (this.controller) return;
@@ -82,9 +85,14 @@ export class EngineView {
   async listen(signal, onError) {
     while (!signal.aborted) {
       try {
-        for await (const event of engineEvents(signal)) this.take(event);
+        for await (const event of engineEvents(signal)) {
+          this.take(event);
+          onError(null);
+        }
       } catch (error) {
         if (signal.aborted) return;
+        this.state = null;
+        this.draw();
         onError(error);
       }
       await new Promise((resolve) => setTimeout(resolve, 2000));
@@ -123,10 +131,7 @@ export class EngineView {
     const last = this.samples.at(-1) || {};
     const mean = (name) => last[`qwench:${name}_count`] ? `${(1000 * last[`qwench:${name}_sum`] / last[`qwench:${name}_count`]).toFixed(1)} ms` : "–";
     const rates = this.rates();
-    if (this.state) {
-      this.cards.running.textContent = this.state.running;
-      this.cards.waiting.textContent = this.state.waiting;
-    }
+    for (const name of ["running", "waiting"]) this.cards[name].textContent = this.state?.[name] ?? "–";
     this.cards.rate.textContent = rates.length ? rates.at(-1).toFixed(1) : "–";
     this.cards.firstToken.textContent = mean("time_to_first_token_seconds");
     this.cards.between.textContent = mean("inter_token_latency_seconds");

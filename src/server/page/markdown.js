@@ -20,7 +20,9 @@ function mathRule(state, silent) {
   for (const [open, close, display] of kMath) {
     if (!state.src.startsWith(open, state.pos)) continue;
     const begin = state.pos + open.length;
-    let end = state.src.indexOf(close, begin);
+    state.unclosed ??= new Set();  // looked for once: many openings without an end take no longer than one
+    let end = state.unclosed.has(close) ? -1 : state.src.indexOf(close, begin);
+    if (end < 0) state.unclosed.add(close);
     while (end > 0 && close === "$" && state.src[end - 1] === "\\") end = state.src.indexOf(close, end + 1);
     if (end < 0 || end === begin || end > state.posMax) continue;
     const inside = state.src.slice(begin, end);
@@ -61,17 +63,26 @@ function makeParser() {
   made.disable("image");  // a picture's address could carry the conversation away
   made.inline.ruler.before("escape", "math", mathRule);
   made.block.ruler.before("fence", "math", blockMathRule, { alt: ["paragraph"] });
+  for (const rule of ["th_open", "td_open"]) {  // alignment as a class: the page's policy lets no style attribute work
+    made.renderer.rules[rule] = (tokens, index, options, env, self) => {
+      const token = tokens[index];
+      const align = /text-align:(\w+)/.exec(token.attrGet("style"))?.[1];
+      token.attrs = align ? [["class", `align-${align}`]] : null;
+      return self.renderToken(tokens, index, options);
+    };
+  }
   made.renderer.rules.math = (tokens, index) =>
     `<span class="math ${tokens[index].markup}">${made.utils.escapeHtml(tokens[index].content)}</span>`;
   return made;
 }
 
-function decorateCode(pre) {
+function decorateCode(pre, longest) {
   const code = pre.querySelector("code");
   if (!code) return;
   const text = code.textContent;
   const name = /(?:^|\s)language-([\w+#.-]+)/.exec(code.className)?.[1];
-  if (window.hljs && name && window.hljs.getLanguage(name) && text.length < 100000) window.hljs.highlightBlock(code);
+  if (window.hljs && name && window.hljs.getLanguage(name) && text.length < longest) window.hljs.highlightBlock(code);
+  code.tabIndex = 0;  // so that the keyboard can scroll it
   const button = document.createElement("button");
   button.type = "button";
   button.className = "copy";
@@ -80,44 +91,61 @@ function decorateCode(pre) {
   pre.append(button);
 }
 
+function decorateMath(math) {
+  const source = math.textContent;
+  if (!window.katex || source.length > 10000) return;
+  const options = { displayMode: math.classList.contains("display"), throwOnError: false, errorColor: "var(--bad)", trust: false, maxExpand: 200,
+    maxSize: 20, strict: "ignore" };
+  try {
+    window.katex.__parse(source, options);  // KaTeX would colour what it cannot read by a style attribute
+    window.katex.render(source, math, options);
+  } catch (error) {
+    math.replaceChildren(Object.assign(document.createElement("span"), { className: "katex-error", textContent: source, title: String(error.message) }));
+  }
+}
+
 export async function copyText(text, button) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {  // not allowed on plain http from another machine
-    const area = document.createElement("textarea");
-    area.value = text;
+    const area = Object.assign(document.createElement("textarea"), { value: text, className: "aside", readOnly: true });
     document.body.append(area);
     area.select();
     document.execCommand("copy");
     area.remove();
+    button.focus({ preventScroll: true });
   }
-  const before = button.textContent;
   button.textContent = t("copied");
-  setTimeout(() => { button.textContent = before; }, 1200);
+  setTimeout(() => { button.textContent = t("copy"); }, 1200);
 }
 
-// Replaces what `element` holds by `text`.
-export function renderMarkdown(element, text) {
+const shown = new WeakMap();  // element -> {text, blocks}: what it shows, and the HTML of each block
+
+// Makes `element` show `text`, and keeps the blocks that are the same already. `growing`: more will come, and soon.
+export function renderMarkdown(element, text, growing = false) {
   if (!window.markdownit || !window.DOMPurify) {
     element.textContent = text;
     element.classList.add("plain-text");
     return;
   }
+  const before = shown.get(element) || { blocks: [] };
+  if (before.text === text && before.growing === growing) return;
   parser ??= makeParser();
   const fragment = window.DOMPurify.sanitize(parser.render(text), kAllowed);
+  const blocks = [...fragment.children];
+  const now = blocks.map((block) => block.outerHTML);
+  const last = blocks.at(-1);
+  const plain = growing && last?.tagName === "PRE" && now.at(-1).length > 10000;  // colours would take longer than the next word
+  if (plain) now[now.length - 1] += " growing";
+  shown.set(element, { text, growing, blocks: now });
+  let same = 0;
+  while (same < now.length && now[same] === before.blocks[same]) blocks[same++].remove();
+  while (element.children.length > same) element.lastElementChild.remove();
   for (const link of fragment.querySelectorAll("a")) {
     link.target = "_blank";
     link.rel = "noopener noreferrer";
   }
-  for (const math of fragment.querySelectorAll("span.math")) {
-    const source = math.textContent;
-    if (!window.katex || source.length > 10000) continue;
-    try {
-      window.katex.render(source, math, { displayMode: math.classList.contains("display"), throwOnError: false, trust: false, maxExpand: 200, maxSize: 20, strict: "ignore" });
-    } catch {
-      math.textContent = source;
-    }
-  }
-  for (const pre of fragment.querySelectorAll("pre")) decorateCode(pre);
-  element.replaceChildren(fragment);
+  for (const math of fragment.querySelectorAll("span.math")) decorateMath(math);
+  for (const pre of fragment.querySelectorAll("pre")) decorateCode(pre, plain && pre === last ? 0 : 100000);
+  element.append(...fragment.children);
 }

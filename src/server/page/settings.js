@@ -9,7 +9,9 @@ const kNumbers = [["temperature", 0, 2, 0.05], ["top_p", 0.001, 1, 0.01], ["top_
 let values = load();
 
 function load() {
-  try { return JSON.parse(localStorage.getItem("settings")) || {}; } catch { return {}; }
+  let kept = null;
+  try { kept = JSON.parse(localStorage.getItem("settings")); } catch { /* as if there were none */ }
+  return kept !== null && typeof kept === "object" && !Array.isArray(kept) ? kept : {};
 }
 function save() {
   try { localStorage.setItem("settings", JSON.stringify(values)); } catch { /* kept until the page closes */ }
@@ -21,7 +23,7 @@ export function setting(name) { return values[name]; }
 export function requestFields() {
   const fields = {};
   for (const [name] of kNumbers) if (Number.isFinite(values[name])) fields[name] = values[name];
-  const stop = (values.stop || "").split("\n").filter(Boolean);
+  const stop = String(values.stop || "").split("\n").filter(Boolean);
   if (stop.length) fields.stop = stop;
   if (values.think === "on" || values.think === "off") fields.chat_template_kwargs = { enable_thinking: values.think === "on" };
   if (values.logprobs) Object.assign(fields, { logprobs: true, top_logprobs: 5 });
@@ -35,6 +37,19 @@ function labelled(text, control, className = "") {
   return label;
 }
 
+// What is typed counts as it is typed: the panel may be drawn anew at any time. It is then where it was.
+function keepPlace(panel, draw) {
+  const at = panel.contains(document.activeElement) ? document.activeElement : null;
+  const top = panel.scrollTop;
+  draw();
+  panel.scrollTop = top;
+  const again = at?.id && document.getElementById(at.id);
+  if (!again) return;
+  if (again.type !== "checkbox") again.value = at.value;
+  again.focus({ preventScroll: true });
+  if (at.tagName === "TEXTAREA") again.setSelectionRange(at.selectionStart, at.selectionEnd);
+}
+
 // `conversation` has the system prompt; `changed` is called when that has been edited.
 export function renderSettings(panel, { props, conversation, changed, keyChanged }) {
   const heading = (text) => Object.assign(document.createElement("h2"), { textContent: text });
@@ -44,6 +59,7 @@ export function renderSettings(panel, { props, conversation, changed, keyChanged
   system.rows = 4;
   system.value = conversation.system;
   system.setAttribute("aria-label", t("system"));
+  system.addEventListener("input", () => { conversation.system = system.value; });
   system.addEventListener("change", () => { conversation.system = system.value; changed(); });
   parts.push(system, heading(t("sampling")));
   const defaults = props?.default_generation_settings || {};
@@ -51,23 +67,29 @@ export function renderSettings(panel, { props, conversation, changed, keyChanged
     const input = document.createElement("input");
     Object.assign(input, { type: "number", id: `set-${name}`, min: low, max: high, step, value: values[name] ?? "" });
     const own = defaults[name];
-    input.placeholder = own === undefined || own === null ? t("none") : t("byDefault", { value: Number.isInteger(own) ? own : Number(own).toPrecision(3).replace(/\.?0+$/, "") });
-    input.addEventListener("change", () => {
+    const unlimited = name === "max_tokens" && !(own > 0);
+    input.placeholder = unlimited ? t("contextHolds") : own === undefined || own === null ? t("none") : t("byDefault", { value: Number.isInteger(own) ? own : Number(own).toPrecision(3).replace(/\.?0+$/, "") });
+    const take = () => {
       // The step is the arrows' alone: what lies between is a value as good.
       const value = Number(input.value);
-      if (input.value !== "" && value >= low && value <= high && (step !== 1 || Number.isInteger(value))) values[name] = value;
-      else { delete values[name]; input.value = ""; }
+      const good = input.value !== "" && value >= low && value <= high && (step !== 1 || Number.isInteger(value));
+      if (good) values[name] = value; else delete values[name];
       save();
-    });
+      return good;
+    };
+    input.addEventListener("input", take);
+    input.addEventListener("change", () => { if (!take()) input.value = ""; });
     parts.push(labelled(t(name), input));
   }
   const stop = document.createElement("textarea");
+  stop.id = "set-stop";
   stop.rows = 2;
   stop.value = values.stop || "";
-  stop.addEventListener("change", () => { values.stop = stop.value; save(); });
+  stop.addEventListener("input", () => { values.stop = stop.value; save(); });
   parts.push(labelled(t("stopStrings"), stop));
   if ((props?.chat_template || "").includes("enable_thinking")) {
     const think = document.createElement("select");
+    think.id = "set-think";
     for (const [value, text] of [["", t("thinkDefault")], ["on", t("thinkOn")], ["off", t("thinkOff")]]) think.append(new Option(text, value));
     think.value = values.think || "";
     think.addEventListener("change", () => { values.think = think.value; save(); });
@@ -82,5 +104,5 @@ export function renderSettings(panel, { props, conversation, changed, keyChanged
   Object.assign(key, { type: "password", id: "set-key", value: apiKey(), autocomplete: "off", placeholder: t("keyNote") });
   key.addEventListener("change", () => { setApiKey(key.value.trim()); keyChanged(); });
   parts.push(labelled(t("key"), key));
-  panel.replaceChildren(...parts);
+  keepPlace(panel, () => panel.replaceChildren(...parts));
 }

@@ -1,8 +1,11 @@
-// Conversations, kept in the browser (IndexedDB). A conversation is a tree: nodes {id, parent, role, content, reasoning,
-// stats, logprobs, error, time}; `leaf` is the last node of the branch that is shown.
+// Conversations, kept in the browser (IndexedDB). A conversation is a tree: nodes {id, parent, role, content, time, reasoning,
+// thought, finish, usage, rate, logprobs, error}; `leaf` is the last node of the branch that is shown. Several tabs may have the
+// page open: nodes are only ever added, so that what is written is the union of what the tabs know.
 
 const memory = new Map();
+const known = new Set();  // ids that lie in the database: one that is gone from it was removed in another tab
 let database = null;
+let channel = null;
 
 export async function openStore() {
   try {
@@ -18,25 +21,69 @@ export async function openStore() {
   return database !== null;
 }
 
-function run(mode, action) {
+// Calls `heard` with {changed: id} or {removed: id} when another tab has written.
+export function listenToTabs(heard) {
+  try {
+    channel = new BroadcastChannel("qwench");
+    channel.onmessage = (event) => heard(event.data);
+  } catch { /* the tabs learn of each other when they are loaded */ }
+}
+
+// Done when the transaction is: a full disk shows at its end.
+function transact(mode, action) {
   return new Promise((resolve, reject) => {
-    const request = action(database.transaction("conversations", mode).objectStore("conversations"));
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
+    const transaction = database.transaction("conversations", mode);
+    let result;
+    transaction.oncomplete = () => resolve(result);
+    transaction.onabort = () => reject(transaction.error || new Error("aborted"));
+    action(transaction.objectStore("conversations"), (value) => { result = value; });
   });
 }
 
 export async function allConversations() {
-  const list = database ? await run("readonly", (store) => store.getAll()) : [...memory.values()];
-  return list.sort((a, b) => b.time - a.time);
+  if (!database) return [...memory.values()];
+  const list = await transact("readonly", (store, done) => { store.getAll().onsuccess = (event) => done(event.target.result); });
+  for (const conversation of list) known.add(conversation.id);
+  return list;
 }
-export function putConversation(conversation) {
-  if (!database) { memory.set(conversation.id, conversation); return Promise.resolve(); }
-  return run("readwrite", (store) => store.put(conversation));
+export async function storedConversation(id) {
+  if (!database) return memory.get(id);
+  const found = await transact("readonly", (store, done) => { store.get(id).onsuccess = (event) => done(event.target.result); });
+  if (found) known.add(id);
+  return found;
 }
-export function removeConversation(id) {
-  if (!database) { memory.delete(id); return Promise.resolve(); }
-  return run("readwrite", (store) => store.delete(id));
+// What is kept of a conversation.
+export function plain({ id, title, time, system, leaf, nodes }) { return { id, title, time, system, leaf, nodes }; }
+
+// Without looking at what lies there: all that a page has time for when it is closed.
+export function putAtOnce(conversation) {
+  if (!database || conversation.removed) return;
+  try {
+    const transaction = database.transaction("conversations", "readwrite");
+    transaction.objectStore("conversations").put(plain(conversation));
+    transaction.commit();
+  } catch { /* what was stored before is kept */ }
+}
+export async function putConversation(conversation) {
+  if (conversation.removed) return;
+  if (!database) { memory.set(conversation.id, conversation); return; }
+  const { id } = conversation;
+  await transact("readwrite", (store) => {
+    store.get(id).onsuccess = (event) => {
+      const stored = event.target.result;
+      if (!stored && known.has(id)) { conversation.removed = true; return; }
+      for (const node of Object.values(stored?.nodes || {})) conversation.nodes[node.id] ??= node;
+      store.put(plain(conversation));
+    };
+  });
+  if (conversation.removed) return;
+  known.add(id);
+  channel?.postMessage({ changed: id });
+}
+export async function removeConversation(id) {
+  if (database) await transact("readwrite", (store) => store.delete(id));
+  memory.delete(id);
+  channel?.postMessage({ removed: id });
 }
 
 export function newId() {
@@ -56,50 +103,31 @@ export function addNode(conversation, parent, role, content) {
 // The nodes from the first to the leaf that is shown.
 export function branch(conversation) {
   const nodes = [];
-  for (let id = conversation.leaf; id !== null && conversation.nodes[id]; id = conversation.nodes[id].parent) nodes.unshift(conversation.nodes[id]);
-  return nodes;
+  for (let id = conversation.leaf; id !== null && conversation.nodes[id]; id = conversation.nodes[id].parent) nodes.push(conversation.nodes[id]);
+  return nodes.reverse();
 }
-export function siblings(conversation, node) {
-  return Object.values(conversation.nodes).filter((other) => other.parent === node.parent).sort((a, b) => a.time - b.time || (a.id < b.id ? -1 : 1));
+// Nodes by what is above them, the oldest first.
+export function families(conversation) {
+  const found = new Map();
+  for (const node of Object.values(conversation.nodes).sort((a, b) => a.time - b.time || (a.id < b.id ? -1 : 1))) {
+    if (found.has(node.parent)) found.get(node.parent).push(node); else found.set(node.parent, [node]);
+  }
+  return found;
 }
 // Shows another branch: that node, and below it the newest.
 export function showBranch(conversation, node) {
+  const below = families(conversation);
   let leaf = node;
-  for (;;) {
-    const below = Object.values(conversation.nodes).filter((other) => other.parent === leaf.id).sort((a, b) => b.time - a.time);
-    if (below.length === 0) break;
-    leaf = below[0];
-  }
+  while (below.has(leaf.id)) leaf = below.get(leaf.id).at(-1);
   conversation.leaf = leaf.id;
 }
-
-export function exported(conversations) { return JSON.stringify({ format: "qwench-conversations", version: 1, conversations }, null, 1); }
-
-// What an export holds, checked field by field; throws an Error that says what is wrong.
-export function imported(text) {
-  const data = JSON.parse(text);
-  if (data?.format !== "qwench-conversations" || !Array.isArray(data.conversations)) throw new Error("format");
-  return data.conversations.map((given) => {
-    const conversation = newConversation();
-    if (typeof given.title === "string") conversation.title = given.title.slice(0, 200);
-    if (typeof given.system === "string") conversation.system = given.system;
-    if (Number.isFinite(given.time)) conversation.time = given.time;
-    const nodes = given.nodes !== null && typeof given.nodes === "object" ? given.nodes : {};
-    const names = new Map(Object.keys(nodes).map((id) => [id, newId()]));
-    for (const [id, node] of Object.entries(nodes)) {
-      if ((node?.role !== "user" && node?.role !== "assistant") || typeof node.content !== "string") throw new Error("nodes");
-      const copy = { id: names.get(id), parent: names.get(node.parent) ?? null, role: node.role, content: node.content, time: Number(node.time) || 0 };
-      if (typeof node.reasoning === "string") copy.reasoning = node.reasoning;
-      conversation.nodes[copy.id] = copy;
-    }
-    for (const node of Object.values(conversation.nodes)) {  // a loop has no beginning
-      const seen = new Set();
-      for (let at = node; at; at = conversation.nodes[at.parent]) {
-        if (seen.has(at.id)) throw new Error("parent");
-        seen.add(at.id);
-      }
-    }
-    conversation.leaf = names.get(given.leaf) ?? null;
-    return conversation;
-  });
+// Takes over what another tab has written, but for the node `own` that is being written here.
+export function takeOver(conversation, stored, own) {
+  for (const node of Object.values(stored.nodes)) {
+    if (node.id !== own?.id) conversation.nodes[node.id] = Object.assign(conversation.nodes[node.id] || {}, node);
+  }
+  Object.assign(conversation, { title: stored.title, system: stored.system, time: stored.time });
+  let above = stored.leaf;
+  while (above !== null && above !== conversation.leaf) above = conversation.nodes[above]?.parent ?? null;
+  if (!own && above === conversation.leaf) conversation.leaf = stored.leaf;  // the branch shown here has grown
 }

@@ -3,7 +3,9 @@ import { t } from "./i18n.js";
 
 const tip = document.getElementById("token-tip");
 
-function shown(token) { return JSON.stringify(token).slice(1, -1); }
+// A piece of a character is shown as its bytes.
+function text(entry) { return entry.bytes ? `⟨${entry.bytes.map((byte) => Math.floor(byte).toString(16).padStart(2, "0")).join(" ")}⟩` : entry.token; }
+function shown(entry) { return JSON.stringify(text(entry)).slice(1, -1); }
 function percent(logprob) { return `${(100 * Math.exp(logprob)).toFixed(2)} %`; }
 
 function fillTip(entry) {
@@ -14,7 +16,7 @@ function fillTip(entry) {
   };
   row([t("tokens"), t("id"), t("probability")], "th");
   const others = entry.top_logprobs.filter((other) => other.id !== entry.id);
-  for (const one of [entry, ...others]) row([shown(one.token), one.id ?? "", percent(one.logprob)], "td");
+  for (const one of [entry, ...others]) row([shown(one), one.id ?? "", percent(one.logprob)], "td");
   tip.replaceChildren(table);
 }
 
@@ -26,18 +28,35 @@ function place(element) {
   tip.style.top = `${below + tip.offsetHeight > innerHeight ? Math.max(4, box.top - tip.offsetHeight - 4) : below}px`;
 }
 
+// One stop for the Tab key: the arrows go from token to token.
+function step(event) {
+  const other = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[event.key];
+  const to = other && event.target[other];
+  if (!to) return;
+  event.preventDefault();
+  event.target.tabIndex = -1;
+  to.tabIndex = 0;
+  to.focus();
+}
+
 export function renderTokens(element, entries) {
   element.classList.add("plain-text");
-  element.replaceChildren(...entries.map((entry) => {
+  const entryOf = new WeakMap();
+  const show = (event) => {
+    if (!entryOf.has(event.target)) return;
+    fillTip(entryOf.get(event.target));
+    place(event.target);
+  };
+  for (const come of ["mouseover", "focusin"]) element.addEventListener(come, show);
+  for (const leave of ["mouseout", "focusout"]) element.addEventListener(leave, () => { tip.hidden = true; });
+  element.addEventListener("keydown", step);
+  element.replaceChildren(...entries.map((entry, i) => {
     const span = document.createElement("span");
     span.className = "token";
-    span.tabIndex = 0;
-    span.textContent = entry.token;
+    span.tabIndex = i === 0 ? 0 : -1;
+    span.textContent = text(entry);
     span.style.setProperty("--doubt", Math.round(60 * (1 - Math.exp(entry.logprob))));
-    const show = () => { fillTip(entry); place(span); };
-    span.addEventListener("mouseenter", show);
-    span.addEventListener("focus", show);
-    for (const leave of ["mouseleave", "blur"]) span.addEventListener(leave, () => { tip.hidden = true; });
+    entryOf.set(span, entry);
     return span;
   }));
 }

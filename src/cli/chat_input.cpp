@@ -6,6 +6,7 @@
 
 #include "cli/command_line.h"
 #include "cli/jsonl.h"
+#include "core/large_integers.h"
 #include "qwench/error.h"
 
 namespace qwench::cli {
@@ -13,7 +14,7 @@ namespace {
 
 [[noreturn]] void fail(std::string_view name, const Json& value, std::string_view expected) {
   throw Error(ErrorKind::invalid_argument,
-              fmt::format("{}: found a JSON {}, expected {}", name, value.type_name(), expected));
+              fmt::format("{}: found a JSON {}, expected {}", name, json_type(value), expected));
 }
 
 Json read_list(std::string_view name, const Json& value, bool of_objects) {
@@ -101,7 +102,7 @@ void TemplateFlags::finish() {
   if (think_ && no_think_) throw UsageError("--think and --no-think exclude each other");
   if (!kwargs_text_.empty()) {
     try {
-      kwargs_ = parse_json(kwargs_text_, "--kwargs");
+      kwargs_ = parse_json_exactly(kwargs_text_, "--kwargs");
     } catch (const Error& error) {
       throw UsageError(error.what());
     }

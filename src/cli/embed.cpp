@@ -9,7 +9,6 @@
 #include "cli/pooling_flag.h"
 #include "cli/terminal.h"
 #include "cli/text_source.h"
-#include "core/utf8.h"
 #include "engine/embedding.h"
 #include "qwench/engine.h"
 
@@ -42,21 +41,24 @@ Request request_of(std::vector<TokenId> ids, Pooling pooling) {
   return request;
 }
 
-/// One batch of all texts; a line for each, in their order.
-int embed_texts(Engine& engine, const std::vector<std::string>& texts, Pooling pooling, int dimensions) {
+/// One batch of all texts; a line for each, in their order. One that is no good ends the command.
+void embed_texts(Engine& engine, const std::vector<std::string>& texts, Pooling pooling, int dimensions) {
   std::vector<Request> requests;
-  for (const std::string& text : texts)
-    requests.push_back(request_of(engine.encode(to_valid_utf8(text)), pooling));
-  const std::vector<Result> results = engine.generate(requests);
-  bool failed = false;
-  for (size_t i = 0; i < results.size(); ++i) {
-    failed = failed || !results[i].error.empty();
-    Json line{{"index", i}};
-    line.update(results[i].error.empty() ? embedding_json(results[i], dimensions)
-                                         : error_line(results[i].error));
-    print(to_line(line) + "\n");
+  for (const std::string& text : texts) {
+    requests.push_back(request_of(engine.encode(text), pooling));
+    try {
+      engine.check(requests.back());
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("text {}: {}", requests.size(), error.what()));
+    }
   }
-  return failed ? 1 : 0;
+  std::vector<Json> lines;
+  for (const Result& result : engine.generate(requests)) {
+    Json line{{"index", lines.size()}};
+    line.update(embedding_json(result, dimensions));
+    lines.push_back(std::move(line));
+  }
+  for (const Json& line : lines) print(to_line(line) + "\n");
 }
 
 Json answer_line(Engine& engine, const Json& line, Pooling pooling, int dimensions) {
@@ -116,6 +118,10 @@ int embed_command(const Arguments& arguments) {
   if (!options.jsonl && options.texts.empty()) options.texts = lines_of(std::cin);
   if (!options.jsonl && options.texts.empty())
     throw UsageError("there is no text; give some as arguments, or lines of standard input");
+  for (std::string& text : options.texts) {
+    if (text.empty()) throw UsageError("one of the texts is empty, which says nothing to a model");
+    text = well_formed(text);
+  }
   const std::unique_ptr<Engine> engine = options.model.load();
   const ModelInfo& info = engine->info();
   if (options.dimensions > info.embedding_size)
@@ -124,10 +130,13 @@ int embed_command(const Arguments& arguments) {
   const std::optional<Pooling> pooling = default_pooling(options, *engine);
   if (!pooling)
     throw UsageError("the model's files ask for a pooling that is not supported; say --pooling mean or last");
-  if (!options.jsonl) return embed_texts(*engine, options.texts, *pooling, options.dimensions);
-  answer_lines(std::cin, [&](const Json& request) {
-    return answer_line(*engine, request, *pooling, options.dimensions);
-  });
+  if (!options.jsonl) {
+    embed_texts(*engine, options.texts, *pooling, options.dimensions);
+  } else {
+    answer_lines(std::cin, [&](const Json& request) {
+      return answer_line(*engine, request, *pooling, options.dimensions);
+    });
+  }
   return 0;
 }
 

@@ -9,11 +9,14 @@
 
 #include "cli/terminal.h"
 #include "core/exact_integers.h"
+#include "core/large_integers.h"
 #include "engine/constraint_fields.h"
 #include "qwench/error.h"
 
 namespace qwench::cli {
 namespace {
+
+constexpr int kDeepestLine = 200;
 
 const Json& required(const Json& object, std::string_view field) {
   const Json* value = find(object, field);
@@ -23,20 +26,24 @@ const Json& required(const Json& object, std::string_view field) {
 
 [[noreturn]] void fail_type(std::string_view field, const Json& value, std::string_view expected) {
   invalid(fmt::format("{}: found {}, expected {}", field,
-                      value.is_primitive() ? to_line(value).substr(0, 40) : value.type_name(), expected));
+                      value.is_structured() ? json_type(value) : to_line(value).substr(0, 40), expected));
 }
 
 }  // namespace
 
 void invalid(const std::string& sentence) { throw Error(ErrorKind::invalid_argument, sentence); }
 
-std::string to_line(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string to_line(const Json& value) { return json_line(value); }
 
 Json parse_line(std::string_view line) {
-  Json value = parse_json(line, "the line");
+  Json value = parse_json_exactly(line, "the line", kDeepestLine);
   refuse_rounded_integers(line, "the line", {std::begin(kSchemaFields), std::end(kSchemaFields)});
-  if (!value.is_object())
-    invalid(fmt::format("the line is a JSON {}, expected an object", value.type_name()));
+  if (!value.is_object()) invalid(fmt::format("the line is a JSON {}, expected an object", json_type(value)));
+  for (auto& [name, item] : value.items()) {
+    const bool for_template =
+        name == "messages" || name == "tools" || name == "documents" || name == "kwargs";
+    if (!for_template && has_large_integers(item)) item = with_doubles(item);
+  }
   return value;
 }
 

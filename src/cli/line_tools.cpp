@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/large_integers.h"
 #include "engine/reasoning.h"
 #include "grammar/constraint_grammar.h"
 #include "grammar/tool_grammar.h"
@@ -23,7 +24,7 @@ ToolDeclaration declaration(const Json& tool) {
   const auto strict = function.find("strict");
   if (strict != function.end() && !strict->is_boolean() && !strict->is_null())
     throw Error(ErrorKind::invalid_argument, "\"tools\": strict must be true or false");
-  return {function["name"].get<std::string>(), function.value("parameters", Json()),
+  return {function["name"].get<std::string>(), with_doubles(function.value("parameters", Json())),
           strict != function.end() && *strict == true};
 }
 

@@ -10,6 +10,7 @@
 #include "cli/model_flags.h"
 #include "cli/terminal.h"
 #include "cli/text_source.h"
+#include "core/large_integers.h"
 #include "core/mapped_file.h"
 #include "engine/model_text.h"
 
@@ -117,7 +118,7 @@ int template_command(const Arguments& arguments) {
     });
     return 0;
   }
-  Json request = parse_json(source.read(false), "messages");
+  Json request = parse_json_exactly(source.read(false), "messages");
   if (request.is_array()) request = Json{{"messages", std::move(request)}};
   if (!request.is_object())
     throw Error(ErrorKind::malformed, "messages: expected an array of messages, or an object with them");

@@ -45,13 +45,13 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
+}  // namespace
+
 std::string well_formed(const std::string& text) {
   if (is_valid_utf8(text)) return text;
   log_warning("the text has bytes that are not UTF-8; U+FFFD stands for them");
   return to_valid_utf8(text);
 }
-
-}  // namespace
 
 void TextSource::add_to(CommandLine& line, const std::string& positional, const std::string& what) {
   line.takes_text();

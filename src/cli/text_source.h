@@ -39,6 +39,9 @@ class TextSource {
   std::string file_;
 };
 
+/// The text, with U+FFFD for bytes that are not UTF-8, and a warning where there are some.
+std::string well_formed(const std::string& text);
+
 /// The text of a FILE argument; "-" is standard input. Throws Error.
 std::string read_text_argument(const std::string& file);
 

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
+#include "core/large_integers.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -14,7 +16,9 @@ namespace {
 /// it: a hundred thousand keys in one object, a megabyte, would take minutes.
 class Builder : public nlohmann::json_sax<Json> {
  public:
-  Builder(const std::string& what, int max_depth) : what_(what), max_depth_(max_depth) {}
+  /// `exact`: integers beyond 64 bits are kept as they are.
+  Builder(const std::string& what, int max_depth, bool exact)
+      : what_(what), max_depth_(max_depth), exact_(exact) {}
 
   Json take() { return std::move(root_); }
 
@@ -22,7 +26,11 @@ class Builder : public nlohmann::json_sax<Json> {
   bool boolean(bool value) override { return put(value); }
   bool number_integer(number_integer_t value) override { return put(value); }
   bool number_unsigned(number_unsigned_t value) override { return put(value); }
-  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool number_float(number_float_t value, const string_t& text) override {
+    const bool integer = text.find_first_of(".eE") == std::string::npos;
+    if (!integer || !exact_) return put(value);
+    return put(Json::binary(std::vector<uint8_t>(text.begin(), text.end())));
+  }
   bool string(string_t& value) override { return put(std::move(value)); }
   bool binary(binary_t&) override { return false; }  // not in JSON text
   bool start_object(size_t) override { return open(Json::object()); }
@@ -94,20 +102,80 @@ class Builder : public nlohmann::json_sax<Json> {
 
   const std::string& what_;
   int max_depth_;
+  bool exact_;
   Json root_;
   std::vector<Container> open_;  // the values on the way to the current one stay in place while it grows
   Json* next_ = nullptr;
 };
 
-}  // namespace
-
-Json parse_json(std::string_view text, const std::string& what, int max_depth) {
+Json parse(std::string_view text, const std::string& what, int max_depth, bool exact) {
   // To the library a zero byte is the end of the text.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
     throw Error(ErrorKind::malformed, fmt::format("{}: not valid JSON at byte {}", what, zero + 1));
-  Builder builder(what, max_depth);
+  Builder builder(what, max_depth, exact);
   Json::sax_parse(text, &builder);  // throws where it fails
   return builder.take();
+}
+
+void write_line(const Json& value, std::string& out) {
+  if (const auto digits = large_integer(value)) {
+    out += *digits;
+  } else if (value.is_object()) {
+    out += '{';
+    for (const auto& [key, item] : value.items()) {
+      if (out.back() != '{') out += ',';
+      out += json_line(Json(key)) + ':';
+      write_line(item, out);
+    }
+    out += '}';
+  } else if (value.is_array()) {
+    out += '[';
+    for (const Json& item : value) {
+      if (&item != &value.front()) out += ',';
+      write_line(item, out);
+    }
+    out += ']';
+  } else {
+    out += json_line(value);
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> large_integer(const Json& value) {
+  if (!value.is_binary()) return std::nullopt;
+  const auto& digits = value.get_binary();
+  return std::string(digits.begin(), digits.end());
+}
+
+const char* json_type(const Json& value) { return value.is_binary() ? "number" : value.type_name(); }
+
+bool has_large_integers(const Json& value) {
+  if (!value.is_structured()) return value.is_binary();
+  return std::any_of(value.begin(), value.end(), [](const Json& item) { return has_large_integers(item); });
+}
+
+Json with_doubles(const Json& value) {
+  if (!has_large_integers(value)) return value;
+  if (const auto digits = large_integer(value)) return std::stod(*digits);
+  Json copy = value;
+  for (Json& item : copy) item = with_doubles(item);
+  return copy;
+}
+
+std::string json_line(const Json& value) {
+  if (!has_large_integers(value)) return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string line;
+  write_line(value, line);
+  return line;
+}
+
+Json parse_json(std::string_view text, const std::string& what, int max_depth) {
+  return parse(text, what, max_depth, false);
+}
+
+Json parse_json_exactly(std::string_view text, const std::string& what, int max_depth) {
+  return parse(text, what, max_depth, true);
 }
 
 }  // namespace qwench

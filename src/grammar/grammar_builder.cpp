@@ -270,7 +270,7 @@ class GrammarLowering {
   size_t edges_ = 0;
 };
 
-std::shared_ptr<const Grammar> GrammarBuilder::build(RuleId root) {
+std::shared_ptr<const Grammar> GrammarBuilder::build(RuleId root, const std::vector<RuleId>& each) {
   Grammar grammar = GrammarLowering(*this).lower(root);
   if (const auto rule = find_left_recursion(grammar)) {
     fail(
@@ -279,6 +279,10 @@ std::shared_ptr<const Grammar> GrammarBuilder::build(RuleId root) {
                     rules_[*rule].name));
   }
   find_depths(grammar);
+  for (const RuleId rule : each) {
+    if (grammar.nodes[grammar.rules[rule].start].depth == kNeverEnds)
+      fail(fmt::format("no text satisfies {}", rules_[rule].name));
+  }
   const uint32_t depth = grammar.nodes[grammar.rules[root].start].depth;
   if (depth == kNeverEnds) fail("no text satisfies it");
   if (depth > Grammar::kDeepest)

@@ -52,8 +52,8 @@ class GrammarBuilder {
   Expr rule(std::string name, Expr body);
 
   /// Throws Error too for rules without a definition, left recursion, and a root that no finite text belongs
-  /// to.
-  std::shared_ptr<const Grammar> build(RuleId root);
+  /// to, or one of `each` that none belongs to, whose name the sentence says.
+  std::shared_ptr<const Grammar> build(RuleId root, const std::vector<RuleId>& each = {});
 
   [[noreturn]] void fail(const std::string& sentence) const;
 

@@ -50,9 +50,13 @@ class ToolGrammar {
                                       bool parallel, bool required, const Constraint* text) {
     if (tools.empty()) builder_.fail("there are none to call");
     std::vector<Expr> bodies;
+    std::vector<GrammarBuilder::RuleId> calls;
     for (const ToolSignature& tool : tools) {
       builder_.speak_of(fmt::format("the tool \"{}\"", tool.name));
-      bodies.push_back(syntax == ToolSyntax::hermes ? hermes(tool) : qwen3_coder(tool));
+      const auto rule = builder_.declare(fmt::format("the arguments of the tool \"{}\"", tool.name));
+      builder_.define(rule, syntax == ToolSyntax::hermes ? hermes(tool) : qwen3_coder(tool));
+      calls.push_back(rule);
+      bodies.push_back(builder_.ref(rule));
     }
     builder_.speak_of("tools");
     const Expr call =
@@ -71,7 +75,7 @@ class ToolGrammar {
     }
     const GrammarBuilder::RuleId root = builder_.declare("answer");
     builder_.define(root, answer);
-    return builder_.build(root);
+    return builder_.build(root, calls);
   }
 
  private:

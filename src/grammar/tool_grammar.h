@@ -22,8 +22,8 @@ struct ToolSignature {
 /// where `text` is given, in place of calls and not before them, a text of that constraint.
 /// "<tool_call>" and "</tool_call>" are the vocabulary's tokens of that text where it has them, else their
 /// bytes. Arguments that are strings hold, in Qwen3-Coder's syntax, no "</parameter>".
-/// Throws Error (invalid_argument): no tools, or a schema that compile_json_schema refuses; the sentence
-/// names the tool.
+/// Throws Error (invalid_argument): no tools, or a schema that compile_json_schema refuses or nothing
+/// satisfies; the sentence names the tool.
 std::shared_ptr<const Grammar> compile_tool_calls(ToolSyntax syntax, const std::vector<ToolSignature>& tools,
                                                   bool parallel, bool required,
                                                   const Constraint* text = nullptr);

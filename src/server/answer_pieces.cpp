@@ -2,9 +2,14 @@
 
 #include <utility>
 
+#include "core/large_integers.h"
+#include "qwench/error.h"
+
 namespace qwench::server {
 
 namespace {
+
+constexpr int kDeepestArguments = 64;
 
 AnswerPiece::Kind kind_of(ToolTextPart::Kind kind) {
   switch (kind) {
@@ -18,6 +23,16 @@ AnswerPiece::Kind kind_of(ToolTextPart::Kind kind) {
 }
 
 }  // namespace
+
+Json arguments_object(const std::string& arguments) {
+  if (arguments.empty()) return Json::object();
+  try {
+    Json object = parse_json_exactly(arguments, "the arguments", kDeepestArguments);
+    if (object.is_object()) return object;
+  } catch (const Error&) {
+  }
+  return {{"raw_arguments", arguments}};
+}
 
 AnswerPieces::AnswerPieces(const AnswerHead& head, const PromptChoices& prompt)
     : text_(prompt.reasoning, head.tools) {}

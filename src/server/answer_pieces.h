@@ -22,6 +22,9 @@ struct AnswerPiece {
   friend bool operator==(const AnswerPiece&, const AnswerPiece&) = default;
 };
 
+/// The arguments of a call as an object. Those that the model broke off, or broke, are kept as a text in it.
+Json arguments_object(const std::string& arguments);
+
 /// Cuts the one choice of a chat answer into pieces, for APIs whose answers are lists of blocks. Empty pieces
 /// are left out.
 class AnswerPieces {

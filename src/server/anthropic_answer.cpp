@@ -18,13 +18,6 @@ Json anthropic_usage(int prompt_tokens, int cached_tokens, int completion_tokens
           {"output_tokens", completion_tokens}};
 }
 
-/// Arguments that the model broke off, or broke, are kept as a text: input is an object.
-Json input_of(const std::string& arguments) {
-  const Json input = Json::parse(arguments, nullptr, false);
-  if (input.is_object()) return input;
-  return arguments.empty() ? Json::object() : Json{{"raw_arguments", arguments}};
-}
-
 }  // namespace
 
 AnthropicAnswer::AnthropicAnswer(AnswerHead head, const PromptChoices& prompt, bool thinks)
@@ -86,7 +79,7 @@ std::string AnthropicAnswer::open_block(Json block) {
 std::string AnthropicAnswer::close_block() {
   if (!std::exchange(open_, false)) return {};
   if (open_kind_ == AnswerPiece::Kind::call)
-    content_.back()["input"] = input_of(std::exchange(arguments_, {}));
+    content_.back()["input"] = arguments_object(std::exchange(arguments_, {}));
   return event({{"type", "content_block_stop"}, {"index", content_.size() - 1}});
 }
 

@@ -65,7 +65,7 @@ Json anthropic_messages_field() {
 Json anthropic_tools_field() {
   return array_of(
       object_of(
-          {{"name", {{"type", "string"}, {"minLength", 1}, {"maxLength", 128}}},
+          {{"name", tool_name_field(kLongestApiToolName)},
            {"description", nullable("string", "What it does, for the model.")},
            {"input_schema", described({{"type", "object"}}, "JSON Schema of its arguments.")},
            {"type", described({{"enum", {"custom", nullptr}}}, "Anthropic's own tools are not supported.")},

@@ -158,6 +158,13 @@ constexpr FieldName kAnthropicNames[] = {{"max_completion_tokens", "max_tokens"}
                                          {".function.name", ".name"},
                                          {"parallel_tool_calls", "tool_choice"}};
 
+/// A chat body made of one of Anthropic's. Where its last message is the assistant's, the answer goes on.
+GenerationBody read_anthropic_chat(const Json& chat) {
+  GenerationBody read = read_translated_chat(chat, kAnthropicNames);
+  read.messages.continues_by = "messages";
+  return read;
+}
+
 }  // namespace
 
 GenerationBody read_anthropic_body(const Json& body, const ServedModel&) {
@@ -171,7 +178,7 @@ GenerationBody read_anthropic_body(const Json& body, const ServedModel&) {
   chat["max_completion_tokens"] = body["max_tokens"];
   copy_field(body, "stop_sequences", chat, "stop");
   for (const char* field : {"temperature", "top_p", "top_k", "stream"}) copy_field(body, field, chat);
-  GenerationBody read = read_translated_chat(chat, kAnthropicNames);
+  GenerationBody read = read_anthropic_chat(chat);
   read.id_prefix = "msg_";
   read.make_answer = [thinks = wants_thinking(body)](AnswerHead head,
                                                      const std::vector<PromptChoices>& prompts) {
@@ -182,7 +189,7 @@ GenerationBody read_anthropic_body(const Json& body, const ServedModel&) {
 
 GenerationBody read_anthropic_count_body(const Json& body, const ServedModel&) {
   check_schema(body, anthropic_count_fields(), "");
-  return read_translated_chat(translated(body), kAnthropicNames);
+  return read_anthropic_chat(translated(body));
 }
 
 }  // namespace qwench::server

@@ -1,5 +1,7 @@
 #include "server/api_error.h"
 
+#include "core/large_integers.h"
+
 namespace qwench::server {
 namespace {
 
@@ -43,7 +45,7 @@ Json text_or_null(const std::string& text) { return text.empty() ? Json(nullptr)
 
 }  // namespace
 
-std::string to_line(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string to_line(const Json& value) { return json_line(value); }
 
 HttpResponse json_response(int status, const Json& body) {
   return {status, {{"Content-Type", "application/json"}}, to_line(body)};

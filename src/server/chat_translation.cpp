@@ -4,12 +4,13 @@
 
 #include "server/api_error.h"
 #include "server/body_fields.h"
+#include "server/request_fields.h"
 
 namespace qwench::server {
 
 GenerationBody read_translated_chat(const Json& chat, std::span<const FieldName> names) {
   try {
-    return read_chat_body(chat);
+    return read_chat_body(chat, translated_chat_fields());
   } catch (const ApiError& error) {
     std::string param = error.param();
     std::string sentence = error.what();

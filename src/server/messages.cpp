@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/large_integers.h"
 #include "server/api_error.h"
 #include "server/body_fields.h"
 #include "server/tool_use.h"
@@ -41,7 +42,7 @@ Json read_tool_calls(const Json& calls, const std::string& where) {
       continue;
     }
     try {
-      arguments = parse_json(text, "the arguments", 64);
+      arguments = parse_json_exactly(text, "the arguments", 64);
     } catch (const Error&) {
       continue;
     }

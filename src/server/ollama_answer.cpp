@@ -11,13 +11,6 @@ Json head_of(const AnswerHead& head) {
   return {{"model", head.model}, {"created_at", utc_time(head.created)}};
 }
 
-/// Arguments that the model broke off, or broke, are kept as a text: here they are an object.
-Json arguments_of(const std::string& text) {
-  const Json arguments = Json::parse(text, nullptr, false);
-  if (arguments.is_object()) return arguments;
-  return text.empty() ? Json::object() : Json{{"raw_arguments", text}};
-}
-
 }  // namespace
 
 OllamaAnswer::OllamaAnswer(AnswerHead head, const PromptChoices& prompt, bool chat)
@@ -25,7 +18,7 @@ OllamaAnswer::OllamaAnswer(AnswerHead head, const PromptChoices& prompt, bool ch
 
 void OllamaAnswer::close_call(Parts& parts) {
   if (call_.is_null()) return;
-  call_["function"]["arguments"] = arguments_of(std::exchange(arguments_, {}));
+  call_["function"]["arguments"] = arguments_object(std::exchange(arguments_, {}));
   parts.calls.push_back(std::exchange(call_, Json()));
 }
 

@@ -83,7 +83,7 @@ Json message() {
 }
 
 Json ollama_tools_field() {
-  const Json function = object_of({{"name", {{"type", "string"}, {"minLength", 1}, {"maxLength", 128}}},
+  const Json function = object_of({{"name", tool_name_field(kLongestApiToolName)},
                                    {"description", nullable("string", "What it does, for the model.")},
                                    {"parameters", nullable("object", "JSON Schema of its arguments.")},
                                    {"strict", {{"type", {"boolean", "null"}}}}},

@@ -23,17 +23,21 @@ bool from_messages(const RenderedPrompt& prompt, size_t begin, size_t end) {
                       [&](const ByteSpan& span) { return span.begin < end && begin < span.end; });
 }
 
+[[noreturn]] void refuse_continuation(const ChatPrompt& prompt, const char* sentence) {
+  throw ApiError(400, fmt::format("{}: {}", prompt.continues_by, sentence), prompt.continues_by);
+}
+
 /// Cuts what the template puts behind the last message's content, so that its turn stays open.
-void cut_behind(RenderedPrompt& prompt, const Json& last_message) {
+void cut_behind(RenderedPrompt& prompt, const ChatPrompt& asked) {
+  const Json& last_message = asked.input.messages.back();
   if (const auto calls = last_message.find("tool_calls"); calls != last_message.end() && !calls->empty())
-    throw ApiError(400,
-                   "continue_final_message: the last message calls tools, so there is nothing to continue",
-                   "continue_final_message");
+    refuse_continuation(asked,
+                        "the last message calls tools, so there is nothing to continue: what the tools "
+                        "gave must follow it");
   const std::string content = last_message["content"].get<std::string>();
   const std::string_view core = trimmed(content);
   if (core.empty())
-    throw ApiError(400, "continue_final_message: the last message is empty; begin a new one instead",
-                   "continue_final_message");
+    refuse_continuation(asked, "the last message has no text that could be continued; leave it out");
   // The template may say the same elsewhere. The content's last byte is the message's own, but where the
   // template writes reasoning's tags anew; then some byte is.
   const auto last_where = [&](const auto& own) {
@@ -51,12 +55,10 @@ void cut_behind(RenderedPrompt& prompt, const Json& last_message) {
       return false;
     });
   }
-  if (at == std::string::npos) {
-    throw ApiError(400,
-                   "continue_final_message: the model's chat template does not show the last message as it "
-                   "is, so it cannot be continued",
-                   "continue_final_message");
-  }
+  if (at == std::string::npos)
+    refuse_continuation(asked,
+                        "the model's chat template does not show the last message as it is, so it "
+                        "cannot be continued");
   // Templates may trim a message; where they did not, its whitespace is part of what goes on.
   const size_t skipped = static_cast<size_t>(core.data() - content.data());
   const std::string_view tail = std::string_view(content).substr(skipped + core.size());
@@ -78,6 +80,14 @@ ToolSyntax syntax_of(const ChatTemplate& chat_template) {
 }
 
 }  // namespace
+
+ReasoningStart::Kind reasoning_of(const ChatPrompt& messages, const std::string& prompt) {
+  using Kind = ReasoningStart::Kind;
+  if (!messages.continue_final_message) return opens_reasoning(prompt) ? Kind::open : Kind::text;
+  const std::string last = messages.input.messages.back()["content"].get<std::string>();
+  const bool open = trimmed(last).starts_with("<think>") && last.find("</think>") == std::string::npos;
+  return open ? Kind::open : Kind::none;
+}
 
 ToolSyntax PromptText::tool_syntax() const {
   if (templates == nullptr)
@@ -110,7 +120,7 @@ RenderedPrompt PromptText::render(const ChatPrompt& prompt) const {
     const ChatTemplate chat_template = templates->select(std::nullopt, has_tools);
     if (has_tools) syntax_of(chat_template);
     RenderedPrompt rendered = chat_template.render(input);
-    if (prompt.continue_final_message) cut_behind(rendered, prompt.input.messages.back());
+    if (prompt.continue_final_message) cut_behind(rendered, prompt);
     return rendered;
   } catch (const Error& error) {
     throw to_api_error(error,

@@ -4,12 +4,16 @@
 #include <string>
 #include <vector>
 
+#include "engine/reasoning.h"
 #include "server/request_body.h"
 #include "text/chat_template.h"
 #include "text/tokenizer.h"
 #include "text/tool_calls.h"
 
 namespace qwench::server {
+
+/// How the answer to a chat begins, given its prompt: a message that goes on has begun already.
+ReasoningStart::Kind reasoning_of(const ChatPrompt& messages, const std::string& prompt);
 
 /// The text side of a loaded model; the tokenizer may be null, and so may the templates.
 struct PromptText {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/exact_integers.h"
+#include "core/large_integers.h"
 #include "engine/constraint_fields.h"
 #include "engine/sampling_options.h"
 #include "server/api_error.h"
@@ -120,18 +121,24 @@ std::vector<TextPrompt> read_prompts(const Json& prompt) {
 Json parse_body(const std::string& body) {
   Json json;
   try {
-    json = parse_json(body, "the request's body", kDeepestBody);
+    json = parse_json_exactly(body, "the request's body", kDeepestBody);
     refuse_rounded_integers(body, "the request's body", {std::begin(kSchemaFields), std::end(kSchemaFields)});
   } catch (const Error& error) {
     throw ApiError(400, error.what());
   }
   if (!json.is_object())
-    throw ApiError(400, fmt::format("the request's body is a JSON {}, expected an object", json.type_name()));
+    throw ApiError(400, fmt::format("the request's body is a JSON {}, expected an object", json_type(json)));
+  for (auto& [name, value] : json.items()) {
+    const bool for_template = name == "messages" || name == "tools" || name == "chat_template_kwargs";
+    if (!for_template && has_large_integers(value)) value = with_doubles(value);
+  }
   return json;
 }
 
-GenerationBody read_chat_body(const Json& body) {
-  check_schema(body, chat_fields(), "");
+GenerationBody read_chat_body(const Json& body) { return read_chat_body(body, chat_fields()); }
+
+GenerationBody read_chat_body(const Json& body, const Json& fields) {
+  check_schema(body, fields, "");
   GenerationBody read = read_common(body);
   read.chat = true;
   read.id_prefix = "chatcmpl-";

@@ -17,6 +17,8 @@ namespace qwench::server {
 struct ChatPrompt {
   ChatTemplateInput input;
   bool continue_final_message = false;
+  /// The field that asks for that, by which what stands in its way is said.
+  const char* continues_by = "continue_final_message";
 };
 
 using TextPrompt = std::variant<std::string, std::vector<TokenId>>;
@@ -59,6 +61,7 @@ struct ApplyTemplateBody {
 // Each throws ApiError (400) that names the field.
 Json parse_body(const std::string& body);  ///< one JSON object
 GenerationBody read_chat_body(const Json& body);
+GenerationBody read_chat_body(const Json& body, const Json& fields);  ///< checked against these
 GenerationBody read_completion_body(const Json& body);
 /// A text, ids, or an array of those, that a schema has been checked for.
 std::vector<TextPrompt> read_prompts(const Json& prompt);

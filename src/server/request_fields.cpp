@@ -134,10 +134,10 @@ Json messages_field() {
 }
 
 /// How messages become a prompt.
-Json template_properties() {
+Json template_properties(int longest_tool_name = kLongestChatToolName) {
   return {
       {"messages", messages_field()},
-      {"tools", tools_field()},
+      {"tools", tools_field(longest_tool_name)},
       {"add_generation_prompt",
        boolean(true,
                "The prompt ends where the assistant's answer begins; not with continue_final_message.")},
@@ -148,10 +148,10 @@ Json template_properties() {
   };
 }
 
-Json make_chat_fields() {
+Json make_chat_fields(int longest_tool_name) {
   constexpr const char* kNoEffect = "Without effect on answers, here as in OpenAI's API.";
   Json p{{"model", model_field()}};
-  add(p, template_properties());
+  add(p, template_properties(longest_tool_name));
   p["max_completion_tokens"] =
       whole(1, kLargestInt,
             "The most tokens of an answer, its reasoning included; what the context holds when absent.");
@@ -161,7 +161,7 @@ Json make_chat_fields() {
   p["top_logprobs"] = whole(0, kMaxTopLogprobs, "And those of so many alternatives; needs logprobs.");
   p["modalities"] = described({{"type", {"array", "null"}}, {"minItems", 1}, {"items", {{"enum", {"text"}}}}},
                               "Only text is supported.");
-  add(p, tool_choice_fields());
+  add(p, tool_choice_fields(longest_tool_name));
   p["audio"] = refused("audio is not supported; leave this field out");
   p["prediction"] = refused("predicted outputs are not supported; leave this field out");
   p["reasoning_effort"] = refused(
@@ -214,7 +214,12 @@ Json make_tokenize_fields() {
 }  // namespace
 
 const Json& chat_fields() {
-  static const Json fields = make_chat_fields();
+  static const Json fields = make_chat_fields(kLongestChatToolName);
+  return fields;
+}
+
+const Json& translated_chat_fields() {
+  static const Json fields = make_chat_fields(kLongestApiToolName);
   return fields;
 }
 

@@ -13,6 +13,7 @@ inline constexpr int kMaxTopLogprobs = 20;
 // these, and /openapi.json shows them. Fields of OpenAI's API that are not supported are there with the type
 // null and the reason; all others that are not named are refused.
 const Json& chat_fields();
+const Json& translated_chat_fields();  ///< of a chat body that was made of another API's: names may be longer
 const Json& completion_fields();
 const Json& tokenize_fields();
 const Json& detokenize_fields();

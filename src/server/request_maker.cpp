@@ -7,18 +7,6 @@
 #include "server/service.h"
 
 namespace qwench::server {
-namespace {
-
-/// Whether the answer's first token is part of a block of reasoning.
-bool begins_in_reasoning(const ChatPrompt& messages, const std::string& prompt) {
-  if (!messages.continue_final_message) return opens_reasoning(prompt);
-  const std::string last = messages.input.messages.back()["content"].get<std::string>();
-  const size_t open = last.rfind("<think>");
-  return open != std::string::npos && last.find("</think>", open) == std::string::npos;
-}
-
-}  // namespace
-
 PromptText prompt_text(const Engine& engine) { return {engine.tokenizer(), engine.chat_templates()}; }
 
 void RequestMaker::log_prompt(const std::string& request_id, const std::string& text) const {
@@ -62,18 +50,21 @@ std::vector<Request> RequestMaker::make_requests(const Engine& engine, const Gen
     const RenderedPrompt prompt = text.render(body.messages);
     log_prompt(job.request_id, prompt.text);
     PromptChoices& choices = add(text.encode(prompt));
-    const bool open = begins_in_reasoning(body.messages, prompt.text);
+    const ReasoningStart::Kind start = reasoning_of(body.messages, prompt.text);
     if (body.tools.choice != ToolUse::Choice::none)
       look_for_calls(body.tools, text, job.head, requests.back());
-    if (auto& constraint = requests.back().constraint) {
+    auto& constraint = requests.back().constraint;
+    if (constraint && start == ReasoningStart::Kind::open) {
+      constraint->reasoning = Constraint::Reasoning::open;
+    } else if (constraint && start == ReasoningStart::Kind::text) {
       const bool has_tools = !body.messages.input.tools.is_null();
-      constraint->reasoning =
-          open ? Constraint::Reasoning::open
-               : reasoning_before_constraint(prompt.text,
-                                             text.templates->select(std::nullopt, has_tools).source(),
-                                             body.messages.input.kwargs);
+      constraint->reasoning = reasoning_before_constraint(
+          prompt.text, text.templates->select(std::nullopt, has_tools).source(), body.messages.input.kwargs);
     }
-    choices.reasoning = reasoning_start(open, requests.back().constraint, text.tokenizer.get());
+    choices.reasoning =
+        start == ReasoningStart::Kind::none
+            ? ReasoningStart{start}
+            : reasoning_start(start == ReasoningStart::Kind::open, constraint, text.tokenizer.get());
     return requests;
   }
   for (const TextPrompt& prompt : body.prompts) {

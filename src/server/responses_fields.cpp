@@ -49,7 +49,7 @@ Json input_item() {
 Json response_tools_field() {
   return array_of(
       object_of({{"type", described({{"enum", {"function"}}}, "OpenAI's own tools are not supported.")},
-                 {"name", {{"type", "string"}, {"minLength", 1}, {"maxLength", 128}}},
+                 {"name", tool_name_field(kLongestApiToolName)},
                  {"description", nullable("string", "What it does, for the model.")},
                  {"parameters", nullable("object", "JSON Schema of its arguments.")},
                  {"strict", described({{"type", {"boolean", "null"}}}, "As in a chat's tools.")}},

@@ -10,16 +10,16 @@ namespace {
 
 constexpr int kLongestDescription = 1 << 16;
 
-Json function_name() {
-  return described({{"type", "string"}, {"minLength", 1}, {"maxLength", 64}},
+}  // namespace
+
+Json tool_name_field(int longest) {
+  return described({{"type", "string"}, {"minLength", 1}, {"maxLength", longest}},
                    "Letters, digits, underscores and dashes.");
 }
 
-}  // namespace
-
-Json tools_field() {
+Json tools_field(int longest_name) {
   Json function = object_of(
-      {{"name", function_name()},
+      {{"name", tool_name_field(longest_name)},
        {"description",
         described({{"type", {"string", "null"}}, {"maxLength", kLongestDescription}}, "For the model.")},
        {"parameters",
@@ -34,10 +34,10 @@ Json tools_field() {
                    "Functions that the model may call: the chat template shows them to it.");
 }
 
-Json tool_choice_fields() {
-  Json named = object_of(
-      {{"type", {{"enum", {"function"}}}}, {"function", object_of({{"name", function_name()}}, {"name"})}},
-      {"type", "function"});
+Json tool_choice_fields(int longest_name) {
+  Json named = object_of({{"type", {{"enum", {"function"}}}},
+                          {"function", object_of({{"name", tool_name_field(longest_name)}}, {"name"})}},
+                         {"type", "function"});
   constexpr const char* kOld = "the older form of tools and tool_choice is not supported; use those";
   return {
       {"tool_choice",

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/large_integers.h"
 #include "server/body_fields.h"
 
 namespace qwench::server {
@@ -58,7 +59,7 @@ ToolUse read_tool_use(const Json& body, const Json& tools) {
     const Json& function = tool["function"];
     const Json* parameters = given(function, "parameters");
     use.declared.push_back(
-        {function["name"].get<std::string>(), parameters != nullptr ? *parameters : Json()});
+        {function["name"].get<std::string>(), parameters != nullptr ? with_doubles(*parameters) : Json()});
   }
   for (const Json& tool : body["tools"]) {
     const Json* strict = given(tool["function"], "strict");

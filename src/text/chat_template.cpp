@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "core/large_integers.h"
 #include "core/utf8.h"
 #include "text/jinja/ast.h"
 #include "text/jinja/builtins.h"
@@ -47,7 +48,7 @@ jinja::Context::Variables make_variables(jinja::Runtime& rt, const ChatTemplateI
 void check_kwargs(const Json& kwargs) {
   if (!kwargs.is_object()) {
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("the chat template's kwargs must be an object, not {}", kwargs.type_name()));
+                fmt::format("the chat template's kwargs must be an object, not {}", json_type(kwargs)));
   }
   for (const char* fixed : {"messages", "tools", "documents", "add_generation_prompt"}) {
     if (kwargs.contains(fixed)) {

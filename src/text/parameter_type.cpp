@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/ascii.h"
+#include "core/large_integers.h"
 #include "qwench/error.h"
 #include "text/json_scanner.h"
 
@@ -71,12 +72,12 @@ std::string typed_json(ParameterType type, std::string_view text) {
   if (type == ParameterType::boolean || (type == ParameterType::json && boolean)) return boolean ? lower : "";
   Json value;
   try {
-    value = parse_json(text, "a parameter");
+    value = parse_json_exactly(text, "a parameter");
   } catch (const Error&) {
     return "";
   }
   if (type == ParameterType::json) return std::string(text);
-  if (value.is_number_integer()) return std::string(text);
+  if (value.is_number_integer() || large_integer(value)) return std::string(text);
   if (!value.is_number_float()) return "";
   constexpr double kExact = 9007199254740992.0;  // 2^53
   const double number = value.get<double>();

@@ -1,4 +1,5 @@
 #include "core/json.h"
+#include "core/large_integers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,6 +45,23 @@ TEST(Json, OfAKeyThatIsThereTwiceTheLastValueCounts) {
 
 TEST(Json, NumbersOutOfRangeAreErrors) {
   EXPECT_THAT(error_of("[1e999]"), testing::HasSubstr("a number out of range at byte 6"));
+}
+
+TEST(Json, IntegersBeyond64BitsCanBeKept) {
+  const std::string text =
+      R"({"a":123456789012345678901234567890,"b":[-9223372036854775809,18446744073709551615],"c":1.5,"d":"x"})";
+  const Json kept = parse_json_exactly(text, "x");
+  EXPECT_EQ(json_line(kept), text);
+  EXPECT_EQ(large_integer(kept["a"]), "123456789012345678901234567890");
+  EXPECT_EQ(large_integer(kept["b"][0]), "-9223372036854775809");
+  EXPECT_EQ(kept["b"][1].get<uint64_t>(), UINT64_MAX);
+  EXPECT_FALSE(large_integer(kept["c"]));
+  EXPECT_STREQ(json_type(kept["a"]), "number");
+  EXPECT_TRUE(has_large_integers(kept));
+  EXPECT_FALSE(has_large_integers(kept["d"]));
+  EXPECT_EQ(with_doubles(kept), parse_json(text, "x"));
+  EXPECT_TRUE(parse_json(text, "x")["a"].is_number_float());
+  EXPECT_THAT(json_line(parse_json_exactly("[1e20]", "x")), "[1e+20]");
 }
 
 // A tree that looks each key up among those before it takes minutes for this megabyte.

@@ -63,6 +63,14 @@ class Embed(TestCase):
             outcome = qwench("embed", folder, *arguments)
             self.assertEqual(outcome.code, code, outcome.err)
             self.assertIn(says, outcome.err)
+        model = fetched(SMOLLM2)
+        for arguments, code, says in ((("",), 2, "empty"), (("Rain falls.", ""), 2, "empty"), (("Rain falls.", "a " * 200, "-c", 64), 2, "text 2: ")):
+            outcome = qwench("embed", model, *arguments)
+            self.assert_fails_cleanly(outcome, code)
+            self.assertIn(says, outcome.err)
+        bad, good = (qwench("embed", model, text, "--dimensions", 8) for text in (b"a\xffb".decode("utf-8", "surrogateescape"), "a\ufffdb"))
+        self.assertIn("U+FFFD", bad.err)
+        self.assertEqual(bad.out, good.out)
         answers = jsonl("embed", folder, rows=[{"ids": []}, {"ids": [1], "text": "x"}, {"ids": [10**6]}, {"ids": [1, 2]}])
         self.assertEqual(["error" in answer for answer in answers], [True, True, True, False])
 

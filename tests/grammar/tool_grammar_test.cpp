@@ -96,6 +96,23 @@ TEST(ToolGrammar, ErrorsNameTheTool) {
                                              testing::HasSubstr("by not")));
   }
   EXPECT_THROW(compile_tool_calls(ToolSyntax::hermes, {}, false, true), Error);
+  const Json impossible[] = {
+      Json::parse(R"({"type": "object", "properties": {"a": false}, "required": ["a"]})"),
+      Json::parse(R"({"type": "object", "properties": {"a": {"enum": []}}, "required": ["a"]})"),
+      Json::parse(R"({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})")};
+  for (const Json& schema : impossible) {
+    for (const ToolSyntax syntax : {ToolSyntax::hermes, ToolSyntax::qwen3_coder}) {
+      for (const bool required : {false, true}) {
+        try {
+          compile_tool_calls(syntax, {{"now", nullptr}, {"bad", schema}}, true, required);
+          ADD_FAILURE() << schema;
+        } catch (const Error& error) {
+          EXPECT_THAT(error.what(), testing::HasSubstr("the tool \"bad\""));
+          EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

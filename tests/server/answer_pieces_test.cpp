@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/large_integers.h"
 #include "server/other_apis.h"
 
 namespace qwench::server::test {
@@ -26,6 +27,15 @@ TEST(AnswerPieces, ReasoningTextAndCallsComeInTheOrderOfTheText) {
                                       {Kind::arguments, "{\"a\": 1}"},
                                       {Kind::text, "\nSo."}}));
   EXPECT_TRUE(pieces.called());
+}
+
+TEST(AnswerPieces, ArgumentsAreAnObjectOrKeptAsText) {
+  EXPECT_EQ(json_line(arguments_object(R"({"a": 123456789012345678901234567890})")),
+            R"({"a":123456789012345678901234567890})");
+  EXPECT_EQ(json_line(arguments_object("")), "{}");
+  EXPECT_EQ(json_line(arguments_object(R"({"a": 1)")), R"({"raw_arguments":"{\"a\": 1"})");
+  const std::string deep = R"({"a": )" + std::string(100000, '[');
+  EXPECT_EQ(arguments_object(deep)["raw_arguments"], deep);
 }
 
 TEST(AnswerPieces, ACallThatWasCutIsNoneThatIsComplete) {

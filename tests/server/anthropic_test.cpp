@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include "core/large_integers.h"
 #include "other_apis.h"
 #include "server/anthropic_answer.h"
 #include "server/anthropic_request.h"
@@ -53,6 +54,7 @@ TEST(AnthropicBody, AnAssistantsLastMessageGoesOnAndThinkingIsAskedFor) {
       R"({"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "He"}]})");
   EXPECT_TRUE(open.messages.continue_final_message);
   EXPECT_FALSE(open.messages.input.add_generation_prompt);
+  EXPECT_STREQ(open.messages.continues_by, "messages");
   const GenerationBody thinks =
       read_messages(R"({"max_tokens": 2000, "thinking": {"type": "enabled", "budget_tokens": 1024},
       "messages": [{"role": "user", "content": "Hi"}]})");
@@ -192,6 +194,28 @@ TEST(AnthropicBody, ToolsAreTheChats) {
                        "tools": [{"name": "a b", "input_schema": {}}]})");
             }).param(),
             "tools[0].name");
+}
+
+TEST(AnthropicBody, IntegersBeyond64BitsReachTheTemplateAsTheyAre) {
+  const GenerationBody body = read_anthropic_body(parse_body(R"({"max_tokens": 5, "messages": [
+      {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {"x": 123456789012345678901}}]},
+      {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "7"}]}]})"),
+                                                  {});
+  const Json& arguments = body.messages.input.messages[0]["tool_calls"][0]["function"]["arguments"];
+  EXPECT_EQ(large_integer(arguments["x"]), "123456789012345678901");
+}
+
+TEST(AnthropicBody, NamesOfToolsHaveAtMost128Characters) {
+  const auto named = [](size_t length) {
+    const std::string name(length, 'a');
+    return read_messages(R"({"max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}],
+        "tool_choice": {"type": "tool", "name": ")" +
+                         name + R"("}, "tools": [{"name": ")" + name + R"(", "input_schema": {}}]})");
+  };
+  EXPECT_EQ(named(128).tools.declared[0].name.size(), 128U);
+  const ApiError error = error_of([&] { named(129); });
+  EXPECT_EQ(error.param(), "tools[0].name");
+  EXPECT_THAT(error.what(), HasSubstr("expected at most 128"));
 }
 
 TEST(AnthropicAnswer, AnErrorInAStreamIsAnEvent) {

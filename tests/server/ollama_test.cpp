@@ -25,6 +25,16 @@ GenerationBody generate(const std::string& body) {
   return read_ollama_generate_body(Json::parse(body), model());
 }
 
+TEST(OllamaChatBody, NamesOfToolsHaveAtMost128Characters) {
+  const auto named = [](size_t length) {
+    return ollama_chat(
+        R"({"messages": [{"role": "user", "content": "Hi"}], "tools": [{"function": {"name": ")" +
+        std::string(length, 'a') + R"("}}]})");
+  };
+  EXPECT_EQ(named(128).tools.declared[0].name.size(), 128U);
+  EXPECT_THAT(error_of([&] { named(129); }).what(), HasSubstr("expected at most 128"));
+}
+
 TEST(OllamaChatBody, EveryOptionReachesTheRequest) {
   const GenerationBody body =
       ollama_chat(R"({"model": "m:latest", "messages": [{"role": "user", "content": "Hi", "images": []},

@@ -117,6 +117,9 @@ TEST(ChatBody, WhatIsWrongIsNamed) {
       {R"("tools": [{"type": "function", "function": {}}])", "tools[0].function.name", "missing"},
       {R"("tools": [{"type": "function", "function": {"name": ""}}])", "tools[0].function.name",
        "at least 1"},
+      {R"("tools": [{"type": "function", "function": {"name":
+          "a234567890b234567890c234567890d234567890e234567890f234567890g2345"}}])",
+       "tools[0].function.name", "expected at most 64"},
       {R"("tools": [{"type": "function", "function": {"name": "a b"}}])", "tools[0].function.name",
        "letters"},
       {R"("tools": [{"type": "function", "function": {"name": "f", "parameters": []}}])",

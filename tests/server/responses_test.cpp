@@ -24,6 +24,15 @@ TEST(ResponsesBody, ATextIsAUsersMessage) {
   EXPECT_TRUE(body.stream);
 }
 
+TEST(ResponsesBody, NamesOfToolsHaveAtMost128Characters) {
+  const auto named = [](size_t length) {
+    return read_response(R"({"input": "Hi", "tools": [{"type": "function", "name": ")" +
+                         std::string(length, 'a') + R"("}]})");
+  };
+  EXPECT_EQ(named(128).tools.declared[0].name.size(), 128U);
+  EXPECT_EQ(error_of([&] { named(129); }).param(), "tools[0].name");
+}
+
 TEST(ResponsesBody, ItemsOfOneTurnAreOneMessage) {
   const GenerationBody body = read_response(R"({"input": [
       {"role": "developer", "content": "Be brief."},

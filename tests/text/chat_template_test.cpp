@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "chat_goldens.h"
+#include "core/large_integers.h"
 
 namespace qwench {
 namespace {
@@ -101,6 +102,50 @@ TEST(ChatTemplate, TheClockCanBeGiven) {
   EXPECT_EQ(render("{{ strftime_now('%Y-%m-%d %H:%M:%S %j %A %-d %e %U %V %G') }}", input),
             "2024-02-29 23:59:58 060 Thursday 29 29 08 09 2024");
   EXPECT_EQ(render("{{ strftime_now('%Y') | int > 2023 }}"), "True");
+}
+
+TEST(ChatTemplate, DirectivesOfTimesAreThoseOfPythonOnGlibc) {
+  ChatTemplateInput input;
+  input.now = chat_test::parse_time("2024-03-05T07:08:09") + std::chrono::microseconds(123456);
+  const std::pair<std::string, std::string> cases[] = {
+      {"%-d|%e|%_d|%0e|%-e", "5| 5| 5|05|5"},
+      {"%^a %^B %#b %#p %P %^P", "TUE MARCH MAR am am am"},
+      {"%10Y|%010Y|%-10Y|%_10d|%3d|%05j", "0000002024|0000002024|      2024|         5|005|00065"},
+      {"%Ey %Oy %EY %OY %Ed %Od %EB %OB %Ea %Oa", "24 24 2024 %OY %Ed 05 %EB March %Ea %Oa"},
+      {"%Ec|%Oc|%Ex|%EX|%OX|%EC|%OC", "Tue Mar  5 07:08:09 2024|%Oc|03/05/24|07:08:09|%OX|20|20"},
+      {"%E|%O|%", "%E|%O|%"},
+      {"%+d %q %12? %^q %5%|%3n|%-t", "%+d %q         %12? %^Q     %|  \n|\t"},
+      {"%f %-f %3f %Of %%f", "123456 %-f %3f %Of %f"},
+      {"%z|%Z|%-Z|%3Z|%_z|%:z", "|||   ||%:z"},
+      {"%20c|%^c|%015x|%#r|%_R",
+       "Tue Mar  5 07:08:09 2024|TUE MAR  5 07:08:09 2024|000000003/05/24|07:08:09 AM|07:08"},
+      {"%C %-C %5C %_5C %g %G %V %U %W %u %w %-I %l %k %_H",
+       "20 20 00020    20 24 2024 10 09 10 2 2 7  7  7  7"},
+      {"%é %^é %3é", "%é %^É %3é"},
+      {"%h %^h %Eh %#Eb|%12", "Mar MAR %Eh %#EB|         %12"},
+      {"%E%|%3O%|%EY", "%|  %|2024"},
+      {"%-", "%-"},
+      {"%5E", "  %5E"},
+      {"%E%f", "%E123456"},
+      {"%99999Y", ""},  // Python's buffer does not grow that far
+      {"%1535d", std::string(1534, '0') + "5"},
+      {"%2048d", ""},
+  };
+  for (const auto& [format, text] : cases) {
+    input.kwargs = {{"format", format}};
+    EXPECT_EQ(render("{{ strftime_now(format) }}", input), text) << format;
+  }
+}
+
+TEST(ChatTemplate, IntegersBeyond64BitsAreExact) {
+  ChatTemplateInput input;
+  input.kwargs = parse_json_exactly(
+      R"({"a": 123456789012345678901234567890, "b": [-18446744073709551616, 18446744073709551615],
+                                "c": 1e20})",
+      "kwargs", 200);
+  EXPECT_EQ(render("{{ a }} {{ a + 1 }} {{ b }} {{ b | tojson }} {{ c }} {{ a is integer }}", input),
+            "123456789012345678901234567890 123456789012345678901234567891 [-18446744073709551616, "
+            "18446744073709551615] [-18446744073709551616, 18446744073709551615] 1e+20 True");
 }
 
 TEST(ChatTemplate, NullToolsAreNoneAndNotMissing) {

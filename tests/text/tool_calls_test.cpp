@@ -295,6 +295,8 @@ TEST(ToolCalls, Qwen3CoderParametersBecomeJsonOfTheirTypes) {
   EXPECT_EQ(json("days", "3.5"), R"("3.5")");
   EXPECT_EQ(json("days", "three"), R"("three")");
   EXPECT_EQ(json("days", "Null"), "null");
+  EXPECT_EQ(read(call_of(parameter("days", "-123456789012345678901234567890")), kXml),
+            "[] get_weather({\"days\": -123456789012345678901234567890})");
   EXPECT_EQ(json("limit", "2.5"), "2.5");
   EXPECT_EQ(json("limit", "2.0"), "2");
   EXPECT_EQ(json("metric", "True"), "true");

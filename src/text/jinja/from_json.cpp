@@ -1,5 +1,6 @@
 #include "text/jinja/from_json.h"
 
+#include "core/large_integers.h"
 #include "core/utf8.h"
 
 namespace qwench::jinja {
@@ -60,8 +61,14 @@ Value from_json(Runtime& rt, const Json& json, bool from_input) {
       value = rt.heap.dict(std::move(dict));
       break;
     }
+    case Json::value_t::binary: {
+      std::string digits = *large_integer(json);
+      const bool negative = digits.starts_with('-');
+      const BigInt size = *BigInt::parse(digits.substr(negative ? 1 : 0), 10);
+      value = rt.heap.integer(negative ? -size : size);
+      break;
+    }
     case Json::value_t::null:
-    case Json::value_t::binary:
     case Json::value_t::discarded:
       value = Value::none();
       break;

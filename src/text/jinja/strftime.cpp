@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
+#include "core/utf8.h"
 #include "text/jinja/error.h"
+#include "text/jinja/unicode.h"
 
 namespace qwench::jinja {
 namespace {
@@ -62,69 +65,112 @@ void iso_week(const Fields& f, int& year, int& week) {
   }
 }
 
+/// What Python's datetime.strftime does itself before the C library sees the format: microseconds, and a
+/// zone, which there is none of.
+std::string without_python_directives(std::string_view format, const Fields& f) {
+  std::string out;
+  for (size_t at = 0; at < format.size(); ++at) {
+    out += format[at];
+    if (format[at] != '%' || at + 1 == format.size()) continue;
+    const char type = format[++at];
+    if (type != 'f' && type != 'z' && type != 'Z') {
+      out += type;
+      continue;
+    }
+    out.pop_back();
+    if (type == 'f') out += fmt::format("{:06d}", f.microsecond);
+  }
+  return out;
+}
+
+/// glibc's strftime in the C locale.
 class Formatter {
  public:
-  Formatter(std::string_view format, const Fields& fields) : format_(format), f_(fields) {}
+  /// `most`: characters of the text, about; what would be longer ends the work.
+  Formatter(std::string_view format, const Fields& fields, size_t most)
+      : format_(format), f_(fields), most_(most) {}
 
   std::string run() {
-    while (at_ < format_.size()) {
+    while (at_ < format_.size() && out_.size() <= most_) {
       const char c = format_[at_++];
-      if (c == '%' && at_ < format_.size())
+      if (c == '%') {
         directive();
-      else
+      } else {
         out_ += c;
+      }
     }
     return std::move(out_);
   }
 
  private:
   void directive() {
-    const size_t begin = at_ - 1;
-    flag_ = '\0';
-    upper_ = swap_ = false;
-    width_ = -1;
+    begin_ = at_ - 1;
+    pad_ = modifier_ = '\0';
+    upper_ = swap_ = lower_ = false;
+    width_ = 0;
     for (; at_ < format_.size(); ++at_) {
       const char c = format_[at_];
-      if (c == '-' || c == '_' || c == '0' || c == '+')
-        flag_ = c;
-      else if (c == '^')
+      if (c == '-' || c == '_' || c == '0') {
+        pad_ = c;
+      } else if (c == '^') {
         upper_ = true;
-      else if (c == '#')
+      } else if (c == '#') {
         swap_ = true;
-      else
+      } else {
         break;
+      }
     }
-    while (at_ < format_.size() && format_[at_] >= '0' && format_[at_] <= '9') {
-      width_ = std::max(width_, 0) * 10 + (format_[at_++] - '0');
-      if (width_ > 10000) fail("the width of a strftime directive is too large");
-    }
-    if (at_ < format_.size() && (format_[at_] == 'E' || format_[at_] == 'O')) ++at_;
-    const char type = at_ < format_.size() ? format_[at_++] : '\0';
-    if (!expand(type)) out_ += format_.substr(begin, at_ - begin);
+    for (; at_ < format_.size() && format_[at_] >= '0' && format_[at_] <= '9'; ++at_)
+      width_ = std::min(width_ * 10 + static_cast<size_t>(format_[at_] - '0'), kWidest);
+    if (at_ < format_.size() && (format_[at_] == 'E' || format_[at_] == 'O')) modifier_ = format_[at_++];
+    const char type = at_ < format_.size() ? format_[at_] : '\0';
+    if (at_ < format_.size()) at_ += static_cast<size_t>(decode_utf8(format_.substr(at_)).length);
+    // Abbreviated months are written large before their modifier is refused.
+    upper_ = upper_ || (swap_ && (type == 'b' || type == 'h'));
+    const bool has_modifiers =
+        modifier_ == '\0' || (modifier_ == 'E' ? kWithE : kWithO).find(type) != std::string_view::npos;
+    if (type == '\0' || !has_modifiers || !expand(type))
+      text(std::string(format_.substr(begin_, at_ - begin_)));
   }
 
-  void number(int64_t value, int digits, char pad = '0') {
-    if (flag_ == '_') pad = ' ';
-    if (flag_ == '0' || flag_ == '+') pad = '0';
-    std::string text = std::to_string(value < 0 ? -value : value);
-    const int width = flag_ == '-' && width_ < 0 ? 0 : std::max(digits, width_);
-    const bool negative = value < 0;
-    while (static_cast<int>(text.size()) + (negative ? 1 : 0) < width) text.insert(text.begin(), pad);
-    if (negative) text.insert(text.begin(), '-');
-    out_ += text;
+  void number(int64_t value, size_t digits, bool with_spaces = false) {
+    if (with_spaces && pad_ != '0' && pad_ != '-') pad_ = '_';
+    std::string text = std::to_string(value);
+    const size_t wanted = std::min(std::max(digits, width_), most_ + 1);
+    if (pad_ != '-' && text.size() < wanted) text.insert(0, wanted - text.size(), pad_ == '_' ? ' ' : '0');
+    add(text);
   }
 
-  void text(std::string value, bool swap_to_lower = false) {
-    if (upper_ || (swap_ && !swap_to_lower)) {
-      for (char& c : value) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
-    } else if (swap_) {
-      for (char& c : value) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+  /// Text whose case the flags change.
+  void text(const std::string& value) {
+    std::string changed;
+    for (size_t at = 0; at < value.size();) {
+      const Utf8Char c = decode_utf8(std::string_view(value).substr(at));
+      std::string other;
+      if (lower_) {
+        append_lower(other, c.code);
+      } else if (upper_) {
+        append_upper(other, c.code);
+      }
+      const auto length = static_cast<size_t>(c.length);
+      changed += count_code_points(other) == 1 ? other : value.substr(at, length);
+      at += length;
     }
-    while (static_cast<int>(value.size()) < width_) value.insert(value.begin(), flag_ == '0' ? '0' : ' ');
+    add(changed);
+  }
+
+  void name(std::string_view value) {
+    upper_ = upper_ || swap_;
+    text(std::string(value));
+  }
+
+  void add(const std::string& value) {
+    const size_t length = count_code_points(value);
+    if (length < width_) out_.append(std::min(width_ - length, most_ + 1), pad_ == '0' ? '0' : ' ');
     out_ += value;
   }
 
-  void composed(std::string_view format) { text(Formatter(format, f_).run()); }
+  void composed(std::string_view format) { text(Formatter(format, f_, most_).run()); }
 
   bool expand(char type) {
     const int hour12 = f_.hour % 12 == 0 ? 12 : f_.hour % 12;
@@ -133,23 +179,23 @@ class Formatter {
     iso_week(f_, iso_year, week);
     switch (type) {
       case 'a':
-        text(std::string(kDays[static_cast<size_t>(f_.weekday)]).substr(0, 3));
+        name(std::string_view(kDays[static_cast<size_t>(f_.weekday)]).substr(0, 3));
         return true;
       case 'A':
-        text(kDays[static_cast<size_t>(f_.weekday)]);
+        name(kDays[static_cast<size_t>(f_.weekday)]);
         return true;
       case 'b':
       case 'h':
-        text(std::string(kMonths[static_cast<size_t>(f_.month - 1)]).substr(0, 3));
+        name(std::string_view(kMonths[static_cast<size_t>(f_.month - 1)]).substr(0, 3));
         return true;
       case 'B':
-        text(kMonths[static_cast<size_t>(f_.month - 1)]);
+        name(kMonths[static_cast<size_t>(f_.month - 1)]);
         return true;
       case 'c':
         composed("%a %b %e %H:%M:%S %Y");
         return true;
       case 'C':
-        number(f_.year / 100, 2);
+        number(f_.year / 100, 1);
         return true;
       case 'd':
         number(f_.day, 2);
@@ -159,10 +205,7 @@ class Formatter {
         composed("%m/%d/%y");
         return true;
       case 'e':
-        number(f_.day, 2, ' ');
-        return true;
-      case 'f':
-        out_ += fmt::format("{:06d}", f_.microsecond);
+        number(f_.day, 2, true);
         return true;
       case 'F':
         composed("%Y-%m-%d");
@@ -183,10 +226,10 @@ class Formatter {
         number(f_.year_day, 3);
         return true;
       case 'k':
-        number(f_.hour, 2, ' ');
+        number(f_.hour, 2, true);
         return true;
       case 'l':
-        number(hour12, 2, ' ');
+        number(hour12, 2, true);
         return true;
       case 'm':
         number(f_.month, 2);
@@ -195,13 +238,12 @@ class Formatter {
         number(f_.minute, 2);
         return true;
       case 'n':
-        text("\n");
+        add("\n");
         return true;
       case 'p':
-        text(f_.hour < 12 ? "AM" : "PM", true);
-        return true;
       case 'P':
-        text(f_.hour < 12 ? "am" : "pm");
+        lower_ = type == 'P' || swap_;
+        text(f_.hour < 12 ? "AM" : "PM");
         return true;
       case 'r':
         composed("%I:%M:%S %p");
@@ -210,13 +252,13 @@ class Formatter {
         composed("%H:%M");
         return true;
       case 's':
-        number(f_.seconds, 1);
+        add(std::to_string(f_.seconds));
         return true;
       case 'S':
         number(f_.second, 2);
         return true;
       case 't':
-        text("\t");
+        add("\t");
         return true;
       case 'T':
       case 'X':
@@ -243,30 +285,47 @@ class Formatter {
       case 'Y':
         number(f_.year, 1);
         return true;
-      case 'z':
       case 'Z':
+        add("");
+        return true;
+      case 'z':
         return true;  // a time without zone
       case '%':
-        text("%");
+        add("%");
         return true;
       default:
         return false;
     }
   }
 
+  // Directives that the modifiers go with.
+  static constexpr std::string_view kWithE = "%cCnpPrRstTuxXyYzZ";
+  static constexpr std::string_view kWithO = "%bBCdeGgHhIjklmMnpPrRsStTuUVwWyzZ";
+  static constexpr size_t kWidest = size_t{1} << 30;
+
   std::string_view format_;
   const Fields& f_;
+  size_t most_;
   size_t at_ = 0;
+  size_t begin_ = 0;  // of the directive
   std::string out_;
-  char flag_ = '\0';
-  bool upper_ = false, swap_ = false;
-  int width_ = -1;
+  char pad_ = '\0', modifier_ = '\0';
+  bool upper_ = false, swap_ = false, lower_ = false;
+  size_t width_ = 0;
 };
 
 }  // namespace
 
 std::string format_time(std::string_view format, LocalTime time) {
-  return Formatter(format, fields_of(time)).run();
+  if (format.find('\0') != std::string_view::npos) fail("strftime: embedded null character");
+  const Fields fields = fields_of(time);
+  const std::string c_format = without_python_directives(format, fields);
+  // Python's buffer, in characters, as it grows; where the text does not fit, Python gives none.
+  const size_t limit = 256 * count_code_points(c_format);
+  size_t room = 1024;
+  while (room < limit) room *= 2;
+  std::string text = Formatter(c_format, fields, 4 * room).run();
+  return count_code_points(text) < room ? text : "";
 }
 
 }  // namespace qwench::jinja

@@ -7,8 +7,8 @@
 
 namespace qwench::jinja {
 
-/// datetime.strftime of a local time without time zone, in the C locale, with glibc's flags (- _ 0 ^ #) and
-/// widths.
+/// datetime.strftime of a local time without time zone as CPython 3.11 on glibc 2.36 gives it in the C
+/// locale, flags, widths and modifiers included. Fails on a format with a zero byte, as there.
 std::string format_time(std::string_view format, LocalTime time);
 
 }  // namespace qwench::jinja

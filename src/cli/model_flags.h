@@ -61,6 +61,7 @@ class ModelFlags {
   std::string named_;
   std::string dtype_;
   std::string kv_dtype_;
+  std::optional<int> activation_bits_;
   std::string speculative_;
   bool verbose_ = false;
   DeviceFlags device_;

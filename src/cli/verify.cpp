@@ -11,7 +11,6 @@
 #include "cli/terminal.h"
 #include "cli/verify_invariance.h"
 #include "engine/model_plan.h"
-#include "kernels/byte_rows.h"
 #include "verify/device_check.h"
 #include "verify/reference_check.h"
 #include "verify/self_check.h"
@@ -168,17 +167,8 @@ int verify_reference(const ModelFlags& model, const VerifyOptions& options) {
   SubjectOptions set_up = subject_options(model.options(), DType::f32);
   set_up.positions = positions_needed(reference);
   set_up.max_rows = set_up.positions;
-  // The tolerances are those of f32 arithmetic, which activations of 16 bits keep. The environment may say 8.
-  set_activation_bits(16);
   const auto subject = load_subject(Checkpoint::open(model.path()), set_up);
   std::fputs((banner(*subject, model.path(), set_up) + "\n").c_str(), stderr);
-  const bool quantized = is_quantized(totals(subject->decoder().weights()).main_type);
-  if (quantized) {
-    std::fputs(fmt::format("qwench: activations of {} bits meet quantized weights (docs/numerics.md)\n",
-                           activation_bits())
-                   .c_str(),
-               stderr);
-  }
   ReferenceTolerances tolerances;
   tolerances.scale = options.tolerance.value_or(1.0F);
   const ReferenceReport report = check_reference(*subject, reference, tolerances);
@@ -188,7 +178,6 @@ int verify_reference(const ModelFlags& model, const VerifyOptions& options) {
     Json json{{"model", model.path().filename().string()},
               {"reference", reference.path().string()},
               {"made_with", reference.made_with()},
-              {"activation_bits", quantized ? Json(activation_bits()) : Json(nullptr)},
               {"ok", report.ok()},
               {"verdict", report.verdict()}};
     json.update(as_json(report));

@@ -69,7 +69,8 @@ HWY_EXPORT(QuantizeToBytes);
 HWY_EXPORT(MultipliedByBytes);
 namespace {
 
-int bits_in_use = 8;
+int bits_in_use = 16;
+bool bits_were_set = false;
 
 int64_t blocks_of_bytes(int64_t cols) { return (cols + ByteRows::kBlock - 1) / ByteRows::kBlock; }
 
@@ -106,17 +107,18 @@ void set_activation_bits(int bits) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("activations are quantized to 8 or 16 bits, not {}", bits));
   bits_in_use = bits;
+  bits_were_set = true;
 }
 
 int activation_bits() { return bits_in_use; }
 
 void set_activation_bits_from_environment() {
   const char* bits = std::getenv("QWENCH_ACTIVATION_BITS");
-  if (bits == nullptr || *bits == '\0') return;
+  if (bits_were_set || bits == nullptr || *bits == '\0') return;
   const std::string_view text(bits);
   if (text != "8" && text != "16")
     throw Error(ErrorKind::invalid_argument,
-                fmt::format("QWENCH_ACTIVATION_BITS is \"{}\"; it must be 8 or 16", text));
+                fmt::format("QWENCH_ACTIVATION_BITS is \"{}\"; expected 8 or 16", text));
   set_activation_bits(text == "8" ? 8 : 16);
 }
 

@@ -34,19 +34,19 @@ struct ByteRows {
 /// of magnitudes below 2^-100 the values 0.
 void quantize_row_to_bytes(const float* x, int64_t cols, int64_t r, const ByteRows& rows);
 
-/// Whether weights of this quantized type are multiplied with ByteRows on the instruction set in use: those
-/// of 4 and 5 bits, whose products with bytes cost half of those with 16 bits, and with VNNI q8_0 too.
-/// None where set_activation_bits(16) says so.
+/// Whether weights of this quantized type are multiplied with ByteRows: where set_activation_bits(8) asks for
+/// it, those of 4 and 5 bits, whose products with bytes cost half of those with 16 bits, and on an
+/// instruction set with VNNI q8_0 too.
 bool multiplied_by_bytes(DType quantized);
 
-/// 8, the default, or 16: what activations are quantized to where multiplied_by_bytes has the choice. 16 bits
-/// cost up to twice the time and have an error 256 times smaller. For the whole process; not while kernels
-/// run. Throws Error (invalid_argument) for other numbers.
+/// 16, the default, or 8: what activations are quantized to where there is the choice. 8 bits take as little
+/// as half of the time and have an error 256 times larger. For the whole process; not while kernels run.
+/// Throws Error (invalid_argument) for other numbers.
 void set_activation_bits(int bits);
-
 int activation_bits();
 
-/// set_activation_bits(the environment's QWENCH_ACTIVATION_BITS) where that is set.
+/// set_activation_bits(the environment's QWENCH_ACTIVATION_BITS) where that is set and nothing was called
+/// before.
 void set_activation_bits_from_environment();
 
 }  // namespace qwench

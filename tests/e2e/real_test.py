@@ -15,7 +15,6 @@ import gguf_to_hf  # noqa: E402
 LOGIT = 5e-4
 # What activations of 16 bits, which meet quantized weights, may move: measured 1.8e-3 on log-probabilities.
 QUANTIZED_LOGIT = 2e-3
-WORDS = {"QWENCH_ACTIVATION_BITS": "16"}
 MEAN_NLL = 1e-4
 # What activations of 8 bits may: the goldens' bounds for such engines.
 BYTES_LOGIT = 2.0
@@ -33,16 +32,16 @@ def folder_of(gguf, family, shard_bytes=None):
 
 
 class Real(TestCase):
-    def compare(self, model, golden, label, logit=LOGIT, env=None):
+    def compare(self, model, golden, label, logit=LOGIT):
         prompts = golden["prompts"]
         # Each command loads the model: as few as there are kinds of questions.
         scored = jsonl("score", model, rows=[{"ids": p["ids"]} for p in prompts] + [{"ids": golden["perplexity"]["ids"]}] +
-                       [{"ids": p["ids"] + p["greedy"]} for p in prompts], env=env)
+                       [{"ids": p["ids"] + p["greedy"]} for p in prompts])
         scored, fed = scored[:len(prompts) + 1], scored[len(prompts) + 1:]
         chats = [p for p in prompts if p.get("messages")]
         greedy = {"temperature": 0, "repetition_penalty": 1}
         ran = jsonl("run", model, rows=[{"ids": p["ids"], **greedy, "max_tokens": len(p["greedy"])} for p in prompts] +
-                    [{"messages": p["messages"], **greedy, "max_tokens": len(p["greedy"])} for p in chats], env=env)
+                    [{"messages": p["messages"], **greedy, "max_tokens": len(p["greedy"])} for p in chats])
         by_ids, by_chat = ran[:len(prompts)], ran[len(prompts):]
         texts = jsonl("tokenize", model, rows=[{"text": p["text"], "special": "all"} for p in prompts])
         right = 0
@@ -74,14 +73,14 @@ class Real(TestCase):
 
     def test_smollm2_from_gguf(self):
         self.compare(fetched(SMOLLM2), read_json("real", "smollm2-135m.json"), "smollm2-135m, GGUF",
-                     QUANTIZED_LOGIT, WORDS)
+                     QUANTIZED_LOGIT)
 
     def compare_bytes(self, model, golden, label):
         """With activations of 8 bits: log-probabilities of the reference's own tokens, and greedy ones up to a small margin."""
         prompts = golden["prompts"]
-        *fed, text = jsonl("score", model, rows=[{"ids": p["ids"] + p["greedy"]} for p in prompts] +
+        *fed, text = jsonl("score", model, "--activation-bits", "8", rows=[{"ids": p["ids"] + p["greedy"]} for p in prompts] +
                            [{"ids": golden["perplexity"]["ids"]}])
-        ran = jsonl("run", model, rows=[{"ids": p["ids"], "temperature": 0, "repetition_penalty": 1,
+        ran = jsonl("run", model, "--activation-bits", "8", rows=[{"ids": p["ids"], "temperature": 0, "repetition_penalty": 1,
                                          "max_tokens": len(p["greedy"])} for p in prompts])
         right = 0
         worst = 0.0
@@ -102,10 +101,10 @@ class Real(TestCase):
         print(f"real goldens: {right} of {len(prompts)} prompts of {label}")
         self.assertEqual(right, 8)
 
-    def test_smollm2_from_gguf_as_it_runs(self):
+    def test_smollm2_from_gguf_with_activations_of_8_bits(self):
         self.compare_bytes(fetched(SMOLLM2), read_json("real", "smollm2-135m.json"), "smollm2-135m, GGUF, activations of 8 bits")
 
-    def test_coder_from_gguf_as_it_runs(self):
+    def test_coder_from_gguf_with_activations_of_8_bits(self):
         self.compare_bytes(fetched(CODER), read_json("real", "qwen2.5-coder-0.5b.json"),
                            "qwen2.5-coder-0.5b, GGUF, activations of 8 bits")
 
@@ -115,7 +114,7 @@ class Real(TestCase):
 
     def test_coder_from_gguf(self):
         self.compare(fetched(CODER), read_json("real", "qwen2.5-coder-0.5b.json"), "qwen2.5-coder-0.5b, GGUF",
-                     QUANTIZED_LOGIT, WORDS)
+                     QUANTIZED_LOGIT)
 
     def test_coder_from_a_folder_in_shards(self):
         self.compare(folder_of(fetched(CODER), "qwen2.5", 600_000_000), read_json("real", "qwen2.5-coder-0.5b.json"),

@@ -6,6 +6,7 @@
 
 #include "isas.h"
 #include "quantized.h"
+#include "qwench/error.h"
 
 namespace qwench {
 namespace {
@@ -90,19 +91,19 @@ TEST(ByteRows, ZerosTinyAndNotFiniteNumbers) {
   });
 }
 
-TEST(ByteRows, TypesOfFourAndFiveBitsAreMultipliedByThem) {
+TEST(ByteRows, TypesOfFourAndFiveBitsAreMultipliedByThemWhereThatIsAskedFor) {
   for_each_isa([&](const std::string& isa) {
-    EXPECT_TRUE(multiplied_by_bytes(DType::q4_0));
-    EXPECT_TRUE(multiplied_by_bytes(DType::q4_1));
-    EXPECT_TRUE(multiplied_by_bytes(DType::q4_k));
-    EXPECT_TRUE(multiplied_by_bytes(DType::q5_0));
-    EXPECT_TRUE(multiplied_by_bytes(DType::q5_1));
-    EXPECT_TRUE(multiplied_by_bytes(DType::q5_k));
-    EXPECT_FALSE(multiplied_by_bytes(DType::iq4_nl));
-    EXPECT_FALSE(multiplied_by_bytes(DType::q6_k));
-    EXPECT_FALSE(multiplied_by_bytes(DType::bf16));
+    for (const DType dtype : test::all_dtypes()) EXPECT_FALSE(multiplied_by_bytes(dtype));
+    set_activation_bits(8);
+    for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q4_k, DType::q5_0, DType::q5_1, DType::q5_k})
+      EXPECT_TRUE(multiplied_by_bytes(dtype)) << name(dtype);
+    for (const DType dtype : {DType::iq4_nl, DType::q6_k, DType::bf16})
+      EXPECT_FALSE(multiplied_by_bytes(dtype)) << name(dtype);
     EXPECT_EQ(multiplied_by_bytes(DType::q8_0), isa == "avx3_dl");
+    set_activation_bits(16);
   });
+  EXPECT_THROW(set_activation_bits(4), Error);
+  EXPECT_EQ(activation_bits(), 16);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "kernels/panels.h"
 #include "kernels/plain_panels.h"
 #include "quantized.h"
-#include "qwench/error.h"
 
 namespace qwench {
 namespace {
@@ -127,24 +126,10 @@ TEST(Linear, EqualsASumInDoublePrecision) {
       SCOPED_TRACE(std::string(name(dtype)) + ", " + std::to_string(cols) + " columns");
       for (const int64_t rows : {1, 2, 3, 4, 5, 13}) {
         Problem problem(dtype, rows, cols, 17, rows % 2 == 0);
-        for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
+        test::for_each_way(dtype, [&](const std::string&) { problem.expect_close(problem.run()); });
       }
     }
   }
-}
-
-TEST(Linear, ActivationsOfSixteenBitsAreThereForEveryType) {
-  set_activation_bits(16);
-  for (const DType dtype : {DType::q4_0, DType::q4_1, DType::q4_k, DType::q8_0}) {
-    SCOPED_TRACE(std::string(name(dtype)));
-    EXPECT_FALSE(multiplied_by_bytes(dtype));
-    for (const int64_t rows : {1, 3, 13}) {
-      Problem problem(dtype, rows, 1280, 17, false);
-      for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
-    }
-  }
-  set_activation_bits(8);
-  EXPECT_THROW(set_activation_bits(4), Error);
 }
 
 TEST(Linear, WeightsInRowsGiveTheSameBitsAsPanels) {
@@ -179,7 +164,7 @@ TEST(Linear, QuantizedSumsDoNotOverflow) {
           for (size_t i = 0; i < problem.x.size(); ++i) {
             problem.x[i] = 3.0F * (sign != 0 ? sign : i % 2 == 0 ? 1.0F : -1.0F);
           }
-          for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
+          test::for_each_way(dtype, [&](const std::string&) { problem.expect_close(problem.run()); });
         }
       }
     }
@@ -190,7 +175,7 @@ TEST(Linear, ARowThatIsNotFiniteGivesNoNumberAndLeavesTheOthersAlone) {
   for (const DType dtype : test::all_dtypes()) {
     SCOPED_TRACE(std::string(name(dtype)));
     for (const float bad : {NAN, INFINITY, -INFINITY}) {
-      for_each_isa([&](const std::string&) {
+      test::for_each_way(dtype, [&](const std::string&) {
         Problem problem(dtype, 3, 512, 19, false);
         const std::vector<float> good = problem.run();
         problem.x[static_cast<size_t>(problem.stride + 300)] = bad;
@@ -208,7 +193,7 @@ TEST(Linear, ARowThatIsNotFiniteGivesNoNumberAndLeavesTheOthersAlone) {
 TEST(Linear, ManyOutputsPassThroughSeveralPanels) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::q8_0, DType::q4_k, DType::q6_k}) {
     Problem problem(dtype, 9, 1280, 149, true);
-    for_each_isa([&](const std::string&) { problem.expect_close(problem.run()); });
+    test::for_each_way(dtype, [&](const std::string&) { problem.expect_close(problem.run()); });
   }
 }
 
@@ -217,7 +202,7 @@ TEST(Linear, ARowIsTheSameBitForBitInABatchOfAnySize) {
     SCOPED_TRACE(std::string(name(dtype)));
     const int64_t cols = is_quantized(dtype) ? 1280 : 1060;
     const int64_t outs = 21;
-    for_each_isa([&](const std::string&) {
+    test::for_each_way(dtype, [&](const std::string&) {
       std::vector<float> alone;  // [70, outs]: each row by itself
       Problem all(dtype, 70, cols, outs, true);
       for (int64_t r = 0; r < 70; ++r) {
@@ -245,7 +230,7 @@ TEST(Linear, AnOutputIsTheSameBitForBitWhateverRangeItIsComputedIn) {
     SCOPED_TRACE(std::string(name(dtype)));
     for (const int64_t rows : {1, 3, 10}) {
       Problem problem(dtype, rows, 1280, 23, false);
-      for_each_isa([&](const std::string&) {
+      test::for_each_way(dtype, [&](const std::string&) {
         const std::vector<float> whole = problem.run();
         for (const auto& [begin, end] : {std::pair{0, 1}, {1, 6}, {4, 23}, {11, 14}}) {
           const std::vector<float> part = problem.run(begin, end);

@@ -81,6 +81,19 @@ struct Bytes {
   ByteRows rows;
 };
 
+/// for_each_isa(f), and again with activations of 8 bits where weights of this type take them.
+template <typename F>
+void for_each_way(DType dtype, F f) {
+  for_each_isa(f);
+  set_activation_bits(8);
+  for_each_isa([&](const std::string& isa) {
+    if (!multiplied_by_bytes(dtype)) return;
+    SCOPED_TRACE("activations of 8 bits");
+    f(isa);
+  });
+  set_activation_bits(16);
+}
+
 /// Sets every byte of quantized weights to `value`, and every scale in f16 to 0.01.
 inline void fill_quants(DType dtype, std::byte value, std::vector<std::byte>& weights) {
   const float scale = 0.01F;

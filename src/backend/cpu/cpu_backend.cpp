@@ -57,7 +57,7 @@ class CpuBackend final : public Backend {
   std::string description() const override {
     std::string isa = current_isa();
     for (char& c : isa) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
-    return fmt::format("CPU ({})", isa);
+    return fmt::format("CPU ({}{})", isa, activation_bits() == 8 ? ", activations of 8 bits" : "");
   }
 
   std::unique_ptr<Matrix> allocate(int capacity, int cols) override {

@@ -222,9 +222,9 @@ bool SchemaDocument::flattens(const Json& schema) {
 }
 
 Json SchemaDocument::flatten(const Json& schema, const std::string& path, int depth) const {
+  if (!flattens(schema)) return schema;
   spend(path);
   if (depth > kDeepestMerge) fail(path, "its $ref and allOf are nested too deeply or refer to themselves");
-  if (!flattens(schema)) return schema;
   if (const auto values = valid_values(schema, path)) return {{"enum", *values}};
   constexpr std::array kApart = {"$ref", "$dynamicRef", "allOf", "unevaluatedProperties", "unevaluatedItems"};
   Json flat = Json::object();

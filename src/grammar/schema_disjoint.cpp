@@ -51,15 +51,19 @@ bool ranges_are_apart(const Json& a, const Json& b, const char* low, const char*
 
 std::optional<Json> SchemaDocument::all_values(const Json& schema, const std::string& path, int depth) const {
   constexpr int kDeepest = 8;
-  constexpr int64_t kMost = 200;
+  constexpr int kMost = 200;
   const Json flat = flatten(schema, path);
   if (is_false(flat)) return Json::array();
   if (!flat.is_object() || depth > kDeepest) return std::nullopt;
-  if (auto values = valid_values(flat, path)) return values;
   Json found = Json::array();
   const auto add = [&](const Json& value) {
-    if (!has_value(found, value) && is_valid(value, flat, path)) found.push_back(value);
+    if (found.size() <= kMost && !has_value(found, value) && is_valid(value, flat, path))
+      found.push_back(value);
   };
+  if (const auto values = valid_values(flat, path)) {
+    for (const Json& value : *values) add(value);
+    return found;
+  }
   for (const char* keyword : {"anyOf", "oneOf"}) {
     if (!flat.contains(keyword) || !flat[keyword].is_array()) continue;
     for (const Json& way : flat[keyword]) {

@@ -119,7 +119,9 @@ void SchemaDocument::fail(const std::string& path, const std::string& sentence) 
 }
 
 bool same_value(const Json& a, const Json& b) {
-  if (a.is_number() && b.is_number()) return compare(*Decimal::of(a), *Decimal::of(b)) == 0;
+  if (a.is_string() || b.is_string()) return a == b;
+  if (a.is_number() && b.is_number())
+    return a.type() == b.type() ? a == b : compare(*Decimal::of(a), *Decimal::of(b)) == 0;
   if (a.size() != b.size() || a.is_structured() != b.is_structured()) return false;
   if (a.is_array() && b.is_array()) return std::equal(a.begin(), a.end(), b.begin(), same_value);
   if (!a.is_object() || !b.is_object()) return a == b;
@@ -190,9 +192,11 @@ std::optional<Json> SchemaDocument::valid_values(const Json& schema, const std::
   if (!schema.is_object() || (!schema.contains("enum") && !schema.contains("const"))) return std::nullopt;
   const Json listed = schema.contains("const") ? Json::array({schema["const"]}) : schema["enum"];
   if (!listed.is_array()) fail(path, "enum: expected an array of values");
+  Json others = schema;
+  if (!schema.contains("const")) others.erase("enum");
   Json values = Json::array();
   for (const Json& value : listed) {
-    if (is_valid(value, schema, path) && !has_value(values, value)) values.push_back(value);
+    if (is_valid(value, others, path)) values.push_back(value);
   }
   return values;
 }
@@ -218,9 +222,9 @@ bool SchemaDocument::flattens(const Json& schema) {
 }
 
 Json SchemaDocument::flatten(const Json& schema, const std::string& path, int depth) const {
+  if (!flattens(schema)) return schema;
   spend(path);
   if (depth > kDeepestMerge) fail(path, "its $ref and allOf are nested too deeply or refer to themselves");
-  if (!flattens(schema)) return schema;
   if (const auto values = valid_values(schema, path)) return {{"enum", *values}};
   constexpr std::array kApart = {"$ref", "$dynamicRef", "allOf", "unevaluatedProperties", "unevaluatedItems"};
   Json flat = Json::object();

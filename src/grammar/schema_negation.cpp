@@ -282,10 +282,15 @@ Json SchemaDocument::apply_conditions(Json schema, const std::string& path, int 
 
 std::vector<Json> SchemaDocument::exclusive(const std::vector<Json>& branches, const Json& alternatives,
                                             const std::string& path, int depth) const {
+  constexpr size_t kMostBranches = 500;
+  if (branches.size() > kMostBranches)
+    fail(path, fmt::format("it has more than {} alternatives", kMostBranches));
   std::vector<Json> apart = branches;
+  std::vector<Json> flat;
+  for (const Json& branch : branches) flat.push_back(flatten(branch, path, depth + 1));
   for (size_t i = 0; i < branches.size(); ++i) {
     for (size_t j = 0; j < branches.size(); ++j) {
-      if (i == j || are_disjoint(*this, branches[i], branches[j], path)) continue;
+      if (i == j || are_disjoint(*this, flat[i], flat[j], path)) continue;
       apart[i] = without(apart[i], alternatives[j], path, depth + 1);
     }
   }

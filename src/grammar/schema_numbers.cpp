@@ -158,10 +158,10 @@ GrammarBuilder::Expr SchemaCompiler::numbers(const Json& schema, bool integer, c
       return range.integer ? json_.integer() : json_.number();
     return make(builder_);
   }
-  constexpr size_t kDoubleDigits = 15;
+  constexpr size_t kMostBoundDigits = 15;
   for (const auto& one : {range.low, range.high}) {
     if (one && !one->value.fraction.empty() &&
-        one->value.whole.size() + one->value.fraction.size() > kDoubleDigits)
+        one->value.whole.size() + one->value.fraction.size() > kMostBoundDigits)
       fail(path, "not: numbers beside a bound of more than 15 digits cannot be told apart");
   }
   TextProduct product(builder_, make);

@@ -182,6 +182,10 @@ bool SchemaValidator::check_array(const Json& value, const Json& schema, const s
     if (!counts_fit(hits, schema, "minContains", "maxContains")) return false;
   }
   if (const Json* unique = keyword_in(schema, "uniqueItems"); unique != nullptr && is_true(*unique)) {
+    constexpr size_t kMostUniqueItems = 2000;
+    if (value.size() > kMostUniqueItems)
+      document_.fail(path,
+                     fmt::format("uniqueItems: a listed array has more than {} items", kMostUniqueItems));
     for (size_t i = 0; i < value.size(); ++i) {
       for (size_t j = 0; j < i; ++j)
         if (same_value(value[i], value[j])) return false;

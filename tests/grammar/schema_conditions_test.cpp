@@ -75,6 +75,14 @@ TEST(JsonSchemaConditions, OneOfWhoseAlternativesOverlap) {
   });
 }
 
+TEST(JsonSchemaConditions, OneOfManyConstants) {
+  Json labels = Json::array();
+  for (int i = 0; i < 200; ++i) labels.push_back({{"const", "c" + std::to_string(i)}, {"title", "a label"}});
+  const auto grammar = compile_json_schema(Json{{"oneOf", labels}});
+  EXPECT_TRUE(accepts(*grammar, "\"c17\""));
+  EXPECT_FALSE(accepts(*grammar, "\"c200\""));
+}
+
 TEST(JsonSchemaNames, PatternPropertiesAndPropertyNames) {
   check({
       {R"({"type":"object","patternProperties":{"^s_":{"type":"string"},"^i_":{"type":"integer"}},"additionalProperties":false})",

@@ -8,7 +8,9 @@
 #include <limits>
 
 #include "cli/terminal.h"
+#include "core/exact_integers.h"
 #include "core/large_integers.h"
+#include "engine/constraint_fields.h"
 #include "qwench/error.h"
 
 namespace qwench::cli {
@@ -35,6 +37,7 @@ std::string to_line(const Json& value) { return json_line(value); }
 
 Json parse_line(std::string_view line) {
   Json value = parse_json_exactly(line, "the line", kDeepestLine);
+  refuse_rounded_integers(line, "the line", {std::begin(kSchemaFields), std::end(kSchemaFields)});
   if (!value.is_object()) invalid(fmt::format("the line is a JSON {}, expected an object", json_type(value)));
   for (auto& [name, item] : value.items()) {
     const bool for_template =

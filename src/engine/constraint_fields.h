@@ -18,5 +18,9 @@ bool read_constraint_field(const std::string& name, const Json& value, std::opti
 inline constexpr const char* kConstraintFields[] = {"response_format", "guided_json",   "json_schema",
                                                     "guided_regex",    "guided_choice", "guided_grammar",
                                                     "grammar"};
+/// The fields of requests, of any API, that hold JSON Schemas: see refuse_rounded_integers().
+inline constexpr const char* kSchemaFields[] = {"response_format", "guided_json", "json_schema",
+                                                "format",          "text",        "output_config",
+                                                "output_format",   "tools",       "functions"};
 
 }  // namespace qwench

@@ -88,11 +88,11 @@ struct Step {
 };
 
 /// Multiples below 10^(kTriedDigits - digits), of at most so many digits behind the point.
-std::vector<std::string> tried_multiples(const Step& step, const NumberRange& range, int digits) {
+Expr tried_multiples(GrammarBuilder& builder, const Step& step, const NumberRange& range, int digits) {
   const int64_t unit = power(10, digits);
   const int64_t parts = power(10, step.scale - digits);
-  std::vector<std::string> texts;
-  for (int64_t i = 0; i < power(10, kTriedDigits); ++i) {
+  std::vector<std::string> texts[2];  // of positive numbers, and negative ones without their sign
+  for (int64_t i = 1; i < power(10, kTriedDigits); ++i) {
     if (i * parts % step.units != 0 || (step.integers && i % unit != 0)) continue;
     Decimal value{false, std::to_string(i / unit),
                   digits == 0 ? "" : fmt::format("{:0{}}", i % unit, digits)};
@@ -102,12 +102,22 @@ std::vector<std::string> tried_multiples(const Step& step, const NumberRange& ra
     value.fraction.resize(value.fraction.find_last_not_of('0') + 1);
     for (const bool negative : {false, true}) {
       value.negative = negative;
-      if ((negative && i == 0) || !within(value, range)) continue;
-      texts.push_back(value.text());
-      if (!step.integers) texts.push_back((negative ? "-" : "") + padded);
+      if (!within(value, range)) continue;
+      const Decimal magnitude{false, value.whole, value.fraction};
+      texts[negative ? 1 : 0].push_back(magnitude.text());
+      if (!step.integers) texts[negative ? 1 : 0].push_back(padded);
     }
   }
-  return texts;
+  std::vector<Expr> ways;
+  if (within({false, "0", ""}, range)) ways.push_back(builder.literal("0"));
+  const Expr minus = builder.literal("-");
+  if (texts[0] == texts[1]) {
+    ways.push_back(builder.sequence({builder.optional(minus), Listed(builder).make(texts[0])}));
+  } else {
+    ways.push_back(Listed(builder).make(texts[0]));
+    ways.push_back(builder.sequence({minus, Listed(builder).make(texts[1])}));
+  }
+  return builder.either(std::move(ways));
 }
 
 /// Whether each double that is exactly a multiple has a whole quotient, up to 2^53: the step as a double is
@@ -166,7 +176,7 @@ std::optional<GrammarBuilder::Expr> decimal_multiples(GrammarBuilder& builder, c
                          : exact_multiples(builder, range, step.units, step.scale);
   }
   const int digits = step.integers ? 0 : std::min(step.scale, kTriedDigits - 1);
-  std::vector<Expr> ways{Listed(builder).make(tried_multiples(step, range, digits))};
+  std::vector<Expr> ways{tried_multiples(builder, step, range, digits)};
   if (quotients_are_exact(step)) {
     for (const NumberRange& part : beyond(range, kTriedDigits - digits)) {
       const int64_t quarters = std::lcm(4 * step.units, unit) / unit;  // of a quarter

@@ -14,6 +14,9 @@ using Expr = GrammarBuilder::Expr;
 
 constexpr size_t kIntegerDigits = 18;
 constexpr size_t kDoubleDigits = 15;
+// A step takes as many states for each digit: of large ones, numbers are shorter.
+constexpr int kLargeStep = 100;
+constexpr size_t kDigitsOfLargeSteps = 12;
 
 int compare_magnitude(const Decimal& a, const Decimal& b) {
   if (a.whole.size() != b.whole.size()) return a.whole.size() < b.whole.size() ? -1 : 1;
@@ -34,6 +37,10 @@ class Magnitudes {
         multiple_of_(range.multiple_of),
         scale_(static_cast<size_t>(range.scale)),
         is_multiple_(range.is_multiple()) {
+    while (scale_ == 0 && multiple_of_ % 10 == 0) {  // of whole tens, only what is before their zeros counts
+      multiple_of_ /= 10;
+      ++zeros_;
+    }
     if (integer_ || is_multiple_) return;
     const auto loses_digits = [&](const NumberBound& bound) {
       const size_t length = bound.value.whole.size();
@@ -48,7 +55,8 @@ class Magnitudes {
 
   Expr make() {
     const size_t shortest = low_.value.whole.size();
-    const size_t usual = integer_ && !as_doubles_ ? kIntegerDigits : kDoubleDigits - scale_;
+    size_t usual = integer_ && !as_doubles_ ? kIntegerDigits : kDoubleDigits - scale_;
+    if (multiple_of_ > kLargeStep) usual = std::min(usual, kDigitsOfLargeSteps);
     const size_t most = as_doubles_ ? usual : std::max(usual, shortest);
     const size_t longest = high_ ? std::min(high_->value.whole.size(), most) : most;
     std::vector<Expr> lengths;
@@ -91,7 +99,9 @@ class Magnitudes {
   };
 
   Expr digits(char first, char last) {
-    return builder_.chars(CodeRanges({{static_cast<char32_t>(first), static_cast<char32_t>(last)}}));
+    const auto [known, is_new] = digits_.emplace(std::pair{first, last}, 0);
+    if (is_new) known->second = builder_.byte(static_cast<uint8_t>(first), static_cast<uint8_t>(last));
+    return known->second;
   }
 
   /// Each digit that may come next with what follows it; neighbours that are followed by the same together.
@@ -110,8 +120,11 @@ class Magnitudes {
     }
   }
 
-  Expr whole(const Place& place) {
+  Expr whole(Place place) {
     if (place.at == place.length) return behind_whole(place);
+    if ((integer_ || is_multiple_) && place.at > 0 && !place.low && !place.high)
+      place = {place.length - place.at + 1, 1, false, false, place.remainder};  // how many are left is all
+    const bool in_zeros = place.length - place.at <= zeros_;
     const auto [known, is_new] = rules_.emplace(place, 0);
     if (!is_new) return builder_.ref(known->second);
     const GrammarBuilder::RuleId rule = builder_.declare("number");
@@ -121,11 +134,12 @@ class Magnitudes {
       return tight ? std::optional<char>(value.whole[place.at]) : std::nullopt;
     };
     const char first = place.at == 0 && place.length > 1 ? '1' : '0';
-    for_digits(first, '9', bound(place.low, low_.value),
+    for_digits(first, in_zeros ? '0' : '9', bound(place.low, low_.value),
                place.high ? bound(true, high_->value) : std::nullopt,
                [&](char digit, char end, bool low, bool high) {
-                 const Place next{place.length, place.at + 1, low, high, remainder_behind(place, digit)};
-                 ways.push_back(builder_.sequence({digits(digit, end), whole(next)}));
+                 const int remainder = in_zeros ? place.remainder : remainder_behind(place, digit);
+                 ways.push_back(builder_.sequence(
+                     {digits(digit, end), whole({place.length, place.at + 1, low, high, remainder})}));
                });
     builder_.define(rule, builder_.either(std::move(ways)));
     return builder_.ref(rule);
@@ -192,13 +206,15 @@ class Magnitudes {
   std::optional<NumberBound> high_;
   const bool integer_;
   const bool as_doubles_;
-  const int multiple_of_;
+  int multiple_of_;
+  size_t zeros_ = 0;  // that a multiple ends with
   const size_t scale_;
   const bool is_multiple_;
   size_t length_ = 0;
   size_t most_fraction_ = 0;
   std::map<Place, GrammarBuilder::RuleId> rules_;
   std::map<Place, GrammarBuilder::RuleId> fractions_;
+  std::map<std::pair<char, char>, Expr> digits_;
 };
 
 Decimal negated(Decimal value) {

@@ -75,22 +75,16 @@ GrammarBuilder::Expr SchemaCompiler::unique_items(const Json& schema, int least,
                                                   const std::string& path) {
   constexpr size_t kMostInAnyOrder = 8;
   constexpr size_t kMostValues = 200;
-  const Json item = document_.flatten(schema.contains("items") ? schema["items"] : Json(true), path);
-  const Json list = item.is_object() && item.contains("enum") ? item["enum"] : Json();
-  const bool boolean = item.is_object() && item.contains("type") && item["type"] == "boolean";
-  if (!list.is_array() && !boolean)
-    fail(path, "the keyword \"uniqueItems\" is supported only for items of an \"enum\"");
-  std::vector<Expr> values;
-  Json seen = Json::array();
-  for (const Json& value : boolean && !list.is_array() ? Json{true, false} : list) {
-    if (has_value(seen, value)) continue;
-    seen.push_back(value);
-    Json one = item;
-    one.erase("enum");
-    one["enum"] = Json::array({value});
-    const std::string place = fmt::format("{}/items/enum/{}", path, values.size());
-    values.push_back(builder_.rule(place, compile(one, place)));
+  const auto list =
+      document_.all_values(schema.contains("items") ? schema["items"] : Json(true), path + "/items");
+  if (!list) {
+    fail(path,
+         "uniqueItems: it is supported only for items whose values are listed (by \"enum\", or whole numbers "
+         "of a "
+         "small range); give the items an \"enum\", or leave it out");
   }
+  std::vector<Expr> values;
+  for (const Json& value : *list) values.push_back(builder_.rule(path + "/items", json_.constant(value)));
   if (values.size() > kMostValues)
     fail(path, fmt::format("uniqueItems: the items' \"enum\" has more than {} values", kMostValues));
   const int highest = most == GrammarBuilder::kUnbounded ? static_cast<int>(values.size()) : most;

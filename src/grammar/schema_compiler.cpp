@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/exact_integers.h"
 #include "grammar/json_schema.h"
 #include "grammar/schema_references.h"
 #include "grammar/string_formats.h"
@@ -151,7 +152,9 @@ Json parse_json_schema(std::string_view schema) {
                 fmt::format("the JSON schema: it has {} bytes, more than {}", schema.size(), kLargestSchema));
   }
   try {
-    return parse_json(schema, "the JSON schema", kDeepestText);
+    Json json = parse_json(schema, "the JSON schema", kDeepestText);
+    refuse_rounded_integers(schema, "the JSON schema");
+    return json;
   } catch (const Error& error) {
     throw Error(ErrorKind::invalid_argument, error.what());
   }

@@ -77,6 +77,7 @@ class SchemaCompiler {
   TextProduct string_product(const std::vector<StringCondition>& conditions, const std::string& path,
                              StringSpelling spelling = StringSpelling::json);
   Expr compile_number(const Json& schema, bool integer, const std::string& path);
+  Expr numbers(const Json& schema, bool integer, const std::string& path);
   std::optional<NumberBound> bound(const Json& schema, const char* inclusive, const char* exclusive,
                                    bool lower, const std::string& path) const;
 
@@ -105,6 +106,7 @@ class SchemaCompiler {
   SchemaDocument document_;
   std::map<std::string, GrammarBuilder::RuleId> refs_;    // by what "$ref" says
   std::map<std::string, GrammarBuilder::RuleId> merged_;  // by the text of the merged schema
+  std::map<std::string, Expr> numbers_;                   // by what is asked of them
   int depth_ = 0;
 };
 

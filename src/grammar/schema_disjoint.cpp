@@ -49,6 +49,51 @@ bool ranges_are_apart(const Json& a, const Json& b, const char* low, const char*
 
 }  // namespace
 
+std::optional<Json> SchemaDocument::all_values(const Json& schema, const std::string& path, int depth) const {
+  constexpr int kDeepest = 8;
+  constexpr int64_t kMost = 200;
+  const Json flat = flatten(schema, path);
+  if (is_false(flat)) return Json::array();
+  if (!flat.is_object() || depth > kDeepest) return std::nullopt;
+  if (auto values = valid_values(flat, path)) return values;
+  Json found = Json::array();
+  const auto add = [&](const Json& value) {
+    if (!has_value(found, value) && is_valid(value, flat, path)) found.push_back(value);
+  };
+  for (const char* keyword : {"anyOf", "oneOf"}) {
+    if (!flat.contains(keyword) || !flat[keyword].is_array()) continue;
+    for (const Json& way : flat[keyword]) {
+      const auto values = all_values(way, path, depth + 1);
+      if (!values) return std::nullopt;
+      for (const Json& value : *values) add(value);
+    }
+    return found;
+  }
+  if (!flat.contains("type")) return std::nullopt;
+  for (const std::string& type : declared_types(flat["type"])) {
+    if (type == "null") {
+      add(nullptr);
+    } else if (type == "boolean") {
+      add(true);
+      add(false);
+    } else if (type == "integer") {
+      const auto bound = [&](const char* keyword, const char* exclusive) -> std::optional<int64_t> {
+        for (const char* one : {keyword, exclusive})
+          if (flat.contains(one) && flat[one].is_number_integer()) return flat[one].get<int64_t>();
+        return std::nullopt;
+      };
+      const auto low = bound("minimum", "exclusiveMinimum");
+      const auto high = bound("maximum", "exclusiveMaximum");
+      if (!low || !high || *low < -kMost * kMost || *high > kMost * kMost || *high - *low > kMost)
+        return std::nullopt;
+      for (int64_t value = *low; value <= *high; ++value) add(value);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return found;
+}
+
 bool are_disjoint(const SchemaDocument& document, const Json& first, const Json& second,
                   const std::string& path, int depth) {
   constexpr int kDeepest = 8;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "grammar/lookaheads.h"
 #include "grammar/number_range.h"
 #include "grammar/regex_parser.h"
 #include "grammar/schema_references.h"
@@ -156,6 +157,11 @@ const Json& SchemaDocument::resolve(const std::string& ref, const std::string& p
 
 bool SchemaDocument::matches(const std::string& pattern, const std::string& text,
                              const std::string& path) const {
+  if (const auto parts = split_lookaheads(pattern); parts.size() > 1 || !parts[0].holds) {
+    return std::all_of(parts.begin(), parts.end(), [&](const PatternPart& part) {
+      return matches(part.pattern, text, path) == part.holds;
+    });
+  }
   std::shared_ptr<const Grammar>& known = patterns_[pattern];
   if (!known) {
     GrammarBuilder builder("the pattern");

@@ -61,6 +61,9 @@ class SchemaDocument {
   /// the schema that they stand in. Throws as negate() does.
   std::vector<Json> exclusive(const std::vector<Json>& branches, const Json& alternatives,
                               const std::string& path, int depth = 0) const;
+  /// All values that are valid, where they are few and evident: listed ones, booleans, null, whole numbers of
+  /// a range, and alternatives of these.
+  std::optional<Json> all_values(const Json& schema, const std::string& path, int depth = 0) const;
   /// What a flattened schema is with each of the alternatives of its "anyOf" or "oneOf"; of "oneOf"
   /// exclusive().
   std::vector<Json> alternatives(const Json& schema, const char* keyword, const std::string& path,

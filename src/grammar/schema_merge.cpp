@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "grammar/number_range.h"
 #include "grammar/schema_document.h"
 
 namespace qwench {
@@ -106,9 +107,9 @@ void SchemaDocument::merge_keyword(Json& into, const std::string& keyword, const
     known = intersect_types(known, value);
     if (known.empty()) into = false;
   } else if (is_one_of(keyword, kLowerBounds) && numbers) {
-    if (value > known) known = value;
+    if (compare(*Decimal::of(value), *Decimal::of(known)) > 0) known = value;
   } else if (is_one_of(keyword, kUpperBounds) && numbers) {
-    if (value < known) known = value;
+    if (compare(*Decimal::of(value), *Decimal::of(known)) < 0) known = value;
   } else if (keyword == "multipleOf" && known.is_number_unsigned() && value.is_number_unsigned() &&
              known > 0 && value > 0 && known <= kMostStep && value <= kMostStep) {
     known = std::lcm(known.get<uint64_t>(), value.get<uint64_t>());
@@ -144,14 +145,37 @@ void SchemaDocument::merge_keyword(Json& into, const std::string& keyword, const
 
 /// Patterns of names, and names altogether. Joined first: what is declared on one side may match them.
 void SchemaDocument::merge_patterns(Json& into, const Json& b, const std::string& path, int depth) const {
-  const auto is_closed = [](const Json& schema) {
-    return schema.contains("additionalProperties") && schema["additionalProperties"] != Json(true);
-  };
   const auto patterns = [](const Json& schema) {
     return schema.contains("patternProperties") ? schema["patternProperties"] : Json::object();
   };
-  if (patterns(into) != patterns(b) && (is_closed(into) || is_closed(b)))
-    fail(path, "additionalProperties: joining it with another schema's patternProperties is not supported");
+  // The other's patterns would open what "additionalProperties" closes: where it is false, the names say it.
+  const auto close_names = [&](const Json& schema, const Json& other) -> std::optional<Json> {
+    if (!schema.contains("additionalProperties") || is_true(schema["additionalProperties"]))
+      return std::nullopt;
+    if (!is_false(schema["additionalProperties"])) {
+      fail(path,
+           "additionalProperties: joining it with another schema's patternProperties is not supported, but "
+           "where it is false");
+    }
+    if (patterns(other).empty()) return std::nullopt;
+    Json declared = Json::array();
+    if (schema.contains("properties")) {
+      for (const auto& property : schema["properties"].items()) declared.push_back(property.key());
+    }
+    Json ways = Json::array({{{"enum", std::move(declared)}}});
+    const Json own = patterns(schema);
+    for (const auto& pattern : own.items()) ways.push_back({{"pattern", pattern.key()}});
+    return Json{{"anyOf", std::move(ways)}};
+  };
+  if (patterns(into) != patterns(b)) {
+    const auto names = close_names(into, b);
+    const auto other_names = close_names(b, into);
+    for (const auto& one : {names, other_names}) {
+      if (!one) continue;
+      into["propertyNames"] =
+          into.contains("propertyNames") ? merge(into["propertyNames"], *one, path, depth + 1) : *one;
+    }
+  }
   for (const char* keyword : {"patternProperties", "propertyNames"}) {
     if (!b.contains(keyword)) continue;
     if (!into.contains(keyword)) {

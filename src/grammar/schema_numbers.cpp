@@ -87,8 +87,22 @@ std::optional<NumberBound> SchemaCompiler::bound(const Json& schema, const char*
   return tightest;
 }
 
+/// The same again is the same rule: automata of steps are large.
 GrammarBuilder::Expr SchemaCompiler::compile_number(const Json& schema, bool integer,
                                                     const std::string& path) {
+  Json asked = Json::array({integer});
+  for (const char* keyword :
+       {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format", kAlso})
+    asked.push_back(schema.contains(keyword) ? schema[keyword] : Json());
+  const std::string key = asked.dump();
+  const auto known = numbers_.find(key);
+  if (known != numbers_.end()) return known->second;
+  const Expr made = builder_.rule("number", numbers(schema, integer, path));
+  numbers_.emplace(key, made);
+  return made;
+}
+
+GrammarBuilder::Expr SchemaCompiler::numbers(const Json& schema, bool integer, const std::string& path) {
   NumberRange range;
   range.low = bound(schema, "minimum", "exclusiveMinimum", true, path);
   range.high = bound(schema, "maximum", "exclusiveMaximum", false, path);
@@ -101,22 +115,26 @@ GrammarBuilder::Expr SchemaCompiler::compile_number(const Json& schema, bool int
   }
   std::optional<Decimal> fraction;
   if (schema.contains("multipleOf")) {
-    constexpr int kMost = 1000;
+    constexpr int kMost = 1024;  // but for the zeros at its end
+    constexpr size_t kMostDigits = 9;
     const Json& value = schema["multipleOf"];
     const auto step = Decimal::of(value);
     if (!step || step->negative || step->is_zero())
       fail(path, fmt::format("multipleOf: found {}, expected a number above 0", value.dump()));
     if (!step->fraction.empty()) {
       fraction = step;
-    } else if (step->whole.size() > 4 || std::stoi(step->whole) > kMost) {
-      fail(path, fmt::format("multipleOf: found {}; whole numbers are supported to {}", value.dump(), kMost));
+    } else if (step->whole.size() > kMostDigits ||
+               std::stoi(step->whole.substr(0, step->whole.find_last_not_of('0') + 1)) > kMost) {
+      fail(path, fmt::format("multipleOf: found {}; whole numbers are supported to {}, and those times tens, "
+                             "hundreds and so on",
+                             value.dump(), kMost));
     } else {
       range.multiple_of = std::stoi(step->whole);
       range.integer = true;
       range.as_doubles = value.is_number_float();
     }
   }
-  const auto numbers = [&](GrammarBuilder& builder) {
+  const auto make = [&](GrammarBuilder& builder) {
     if (!fraction) return numbers_within(builder, range);
     const auto multiples = decimal_multiples(builder, range, *fraction);
     if (!multiples) {
@@ -138,7 +156,7 @@ GrammarBuilder::Expr SchemaCompiler::compile_number(const Json& schema, bool int
   if (excluded.empty()) {
     if (!range.low && !range.high && range.multiple_of == 1 && !fraction)
       return range.integer ? json_.integer() : json_.number();
-    return numbers(builder_);
+    return make(builder_);
   }
   constexpr size_t kDoubleDigits = 15;
   for (const auto& one : {range.low, range.high}) {
@@ -146,7 +164,7 @@ GrammarBuilder::Expr SchemaCompiler::compile_number(const Json& schema, bool int
         one->value.whole.size() + one->value.fraction.size() > kDoubleDigits)
       fail(path, "not: numbers beside a bound of more than 15 digits cannot be told apart");
   }
-  TextProduct product(builder_, numbers);
+  TextProduct product(builder_, make);
   product.add_condition([&](GrammarBuilder& builder) { return excluded_numbers(builder, excluded); });
   return product.texts([](uint32_t met) { return met == 0; });
 }

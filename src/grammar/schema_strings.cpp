@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "core/utf8.h"
+#include "grammar/lookaheads.h"
 #include "grammar/schema_compiler.h"
 #include "grammar/string_formats.h"
 #include "grammar/text_product.h"
+#include "qwench/error.h"
 
 namespace qwench {
 namespace {
@@ -41,6 +43,12 @@ std::vector<StringCondition> SchemaCompiler::string_conditions(const Json& schem
       if (format && format_pattern(text) == nullptr) {
         if (says_nothing_of_strings(text)) continue;
         fail(path, unknown_format(text));
+      }
+      const auto parts = split_lookaheads(text);
+      if (!format && holds && (parts.size() > 1 || !parts[0].holds)) {
+        for (const PatternPart& part : parts)
+          conditions.push_back({Kind::pattern, part.pattern, part.holds, ""});
+        continue;
       }
       conditions.push_back({format ? Kind::format : Kind::pattern, text, holds, ""});
     }
@@ -153,16 +161,30 @@ std::optional<GrammarBuilder::Expr> SchemaCompiler::string_content(const Json& s
                                                                    const EncodeChars& encode,
                                                                    const std::string& path,
                                                                    StringSpelling spelling) {
-  const std::vector<StringCondition> conditions = string_conditions(schema, path);
+  std::vector<StringCondition> conditions = string_conditions(schema, path);
   if (conditions.empty()) return std::nullopt;
   if (conditions.size() == 1 && conditions[0].holds)
     return string_condition(builder_, encode, conditions[0], path);
-  TextProduct product = string_product(conditions, path, spelling);
-  uint32_t asked = 0;
-  for (size_t i = 0; i < conditions.size(); ++i) {
-    if (conditions[i].holds) asked |= uint32_t{1} << i;
+  const auto meet_all = [&] {
+    TextProduct product = string_product(conditions, path, spelling);
+    uint32_t asked = 0;
+    for (size_t i = 0; i < conditions.size(); ++i) {
+      if (conditions[i].holds) asked |= uint32_t{1} << i;
+    }
+    return product.texts([&](uint32_t met) { return met == asked; });
+  };
+  // Beside other conditions a high maxLength may need more states than there may be: then shorter strings do.
+  for (const int most : {256, 64}) {
+    Json& length = conditions.back().value;
+    const bool lowers = conditions.back().kind == Kind::length && length[1] > most && length[0] <= most;
+    if (!lowers) break;
+    try {
+      return meet_all();
+    } catch (const Error&) {
+      length[1] = most;
+    }
   }
-  return product.texts([&](uint32_t met) { return met == asked; });
+  return meet_all();
 }
 
 }  // namespace qwench

@@ -54,11 +54,11 @@ Json SchemaDocument::close(const Json& flat, const Json& schema, const std::stri
   spend(path);
   if (depth > kDeepestMerge) fail(path, "its alternatives are nested too deeply");
   if (!flat.is_object()) return flat;
-  if (flat.contains("enum") || flat.contains("const")) {
+  if (const auto listed = valid_values(flat, path)) {
     Json values = Json::array();
-    const std::optional<Json> listed = valid_values(flat, path);
-    for (const Json& value : *listed)
+    for (const Json& value : *listed) {
       if (is_valid(value, schema, path)) values.push_back(value);
+    }
     return {{"enum", std::move(values)}};
   }
   for (const char* keyword : {"anyOf", "oneOf"}) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/exact_integers.h"
 #include "core/large_integers.h"
 #include "engine/constraint_fields.h"
 #include "engine/sampling_options.h"
@@ -121,6 +122,7 @@ Json parse_body(const std::string& body) {
   Json json;
   try {
     json = parse_json_exactly(body, "the request's body", kDeepestBody);
+    refuse_rounded_integers(body, "the request's body", {std::begin(kSchemaFields), std::end(kSchemaFields)});
   } catch (const Error& error) {
     throw ApiError(400, error.what());
   }

@@ -294,7 +294,7 @@ class Anthropic(Api):
         self.assertEqual(final.content[-1].input, call.input)
         self.assertEqual(final.stop_reason, "tool_use")
         told = client.messages.create(messages=[QUESTION, {"role": "assistant", "content": answer.content},
-                                                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "21 degrees"}]}], **asked)
+                                                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call.id, "content": "21 degrees"}]}], **{**asked, "max_tokens": 1})
         self.assertGreater(told.usage.input_tokens + told.usage.cache_read_input_tokens, answer.usage.input_tokens + answer.usage.cache_read_input_tokens)
 
 
@@ -332,7 +332,7 @@ class Responses(Api):
         self.assertEqual((call.name, json.loads(call.arguments)), ("get_weather", {"city": "Paris"}))
         events = list(client.responses.create(input=[QUESTION], stream=True, **asked))
         self.assertEqual("".join(e.delta for e in events if e.type == "response.function_call_arguments.delta"), call.arguments)
-        told = client.responses.create(input=[QUESTION, *answer.output, {"type": "function_call_output", "call_id": call.call_id, "output": "21 degrees"}], **asked)
+        told = client.responses.create(input=[QUESTION, *answer.output, {"type": "function_call_output", "call_id": call.call_id, "output": "21 degrees"}], **{**asked, "max_output_tokens": 4})
         self.assertGreater(told.usage.input_tokens, answer.usage.input_tokens)
 
 
@@ -407,7 +407,7 @@ class Ollama(Api):
         self.assertEqual((call.name, call.arguments), ("get_weather", {"city": "Paris"}))
         pieces = list(client.chat(messages=[QUESTION], stream=True, **asked))
         self.assertEqual([c.function.arguments for p in pieces for c in p.message.tool_calls or ()], [call.arguments])
-        told = client.chat(messages=[QUESTION, answer.message, {"role": "tool", "tool_name": "get_weather", "content": "21 degrees"}], **asked)
+        told = client.chat(messages=[QUESTION, answer.message, {"role": "tool", "tool_name": "get_weather", "content": "21 degrees"}], **{**asked, "options": {"temperature": 0, "num_predict": 1}})
         self.assertGreater(told.prompt_eval_count, answer.prompt_eval_count)
 
 

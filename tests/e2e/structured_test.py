@@ -67,10 +67,10 @@ class RandomSchemas:
 
     def schema(self, depth=0):
         choices = [self.string, self.integer, self.number, self.enum, self.const, self.simple, self.pattern, self.format,
-                   self.unlike, self.joined, self.unique]
+                   self.unlike, self.joined, self.unique, self.steps, self.listed]
         if depth < 3:
             choices += [self.object, self.object, self.array, self.tuple, self.any_of, self.one_of, self.all_of,
-                        self.counted, self.named, self.conditional, self.containing, self.overlapping]
+                        self.counted, self.named, self.conditional, self.containing, self.overlapping, self.unevaluated]
         return self.random.choice(choices)(depth)
 
     def root(self, _=None):
@@ -196,6 +196,23 @@ class RandomSchemas:
                                     "oneOf": [{"required": ["a"]}, {"required": ["b"]}]},
                                    {"oneOf": [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^[ab]"}]}])
 
+    def steps(self, _):
+        bounds = self.random.choice([{}, {"minimum": 0}, {"minimum": -3.5, "exclusiveMaximum": 40}, {"exclusiveMinimum": 1999.99}])
+        return {"type": "number", "multipleOf": self.random.choice([0.01, 0.1, 0.5, 0.05, 2.5, 1.0, 86400]), **bounds}
+
+    def listed(self, _):
+        return {"enum": [1e20, 1.0, "ab", {"b": 1, "a": [1, 1.0]}, {"a": []}, [2, 3], None],
+                **self.random.choice([{"type": ["integer", "object"]}, {"not": {"type": "number"}}, {"properties": {"a": {"maxItems": 1}}, "minLength": 3},
+                                      {"oneOf": [{"type": "number"}, {"minimum": 2}]}, {"properties": {"a": True}, "unevaluatedProperties": False}])}
+
+    def unevaluated(self, depth):
+        rest = self.random.choice([False, {"type": "null"}])
+        one, two = {"properties": {"a": self.schema(depth + 2)}, "required": ["a"]}, {"properties": {"b": {"type": "integer"}}}
+        return {"type": "object", "unevaluatedProperties": rest, "maxProperties": 3,
+                **self.random.choice([{"allOf": [one, two]}, {"anyOf": [one, {**two, "required": ["b"]}]}, {**one, "not": {"properties": {"c": {"const": 1}}, "required": ["c"]}},
+                                      {"if": {"properties": {"a": {"type": "integer"}}, "required": ["a"]}, "then": two, "else": {"properties": {"d": {"type": "null"}}}},
+                                      {**two, "allOf": [{**one, "unevaluatedProperties": {"const": 7}}]}])}
+
     def any_of(self, depth):
         return {"anyOf": [self.schema(depth + 1) for _ in range(self.random.randrange(1, 4))]}
 
@@ -295,7 +312,7 @@ class Structured(TestCase):
 
     def test_bad_constraints_are_refused_with_a_sentence(self):
         bad = [{"json_schema": {"not": {}}}, {"guided_regex": "(?=a)"}, {"grammar": "root ::= root"}, {"guided_choice": []},
-               {"guided_regex": "a", "guided_choice": ["a"]}, {"response_format": {"type": "xml"}}, {"json_schema": 5}]
+               {"guided_regex": "a", "guided_choice": ["a"]}, {"response_format": {"type": "xml"}}, {"json_schema": 5}, {"json_schema": {"enum": [12345678901234567890123]}}]
         for row, answer in zip(bad, jsonl("run", self.model, rows=self.rows(bad))):
             self.assertIn("error", answer, row)
         for flags in (["--regex", "("], ["--json-schema", "{"], ["--grammar", "x"], ["--regex", "a", "--grammar", 'root ::= "a"']):
@@ -321,7 +338,7 @@ class OverHttp(TestCase):
             self.assertTrue(all(choice["text"] in ("yes", "no") for choice in body["choices"]), body)
             for bad in ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}},
                         {"guided_regex": "(a"}, {"guided_regex": "a", "guided_choice": ["a"]}, {"guided_grammar": "x"},
-                        {"response_format": {"type": "json_schema"}}, {"guided_json": {"$ref": "#"}}):
+                        {"response_format": {"type": "json_schema"}}, {"guided_json": {"$ref": "#"}}, {"guided_json": {"const": 12345678901234567890123}}):
                 status, _, body = server.post("/v1/chat/completions", {**asked, **bad})
                 self.assertEqual((status, body["error"]["type"]), (400, "invalid_request_error"), (bad, body))
 

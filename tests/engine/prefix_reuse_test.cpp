@@ -19,7 +19,7 @@ std::vector<TokenId> prompt(int length, int first = 1) {
   return ids;
 }
 
-Request request_of(std::vector<TokenId> ids, int max_tokens = 6) {
+Request prefix_request(std::vector<TokenId> ids, int max_tokens = 6) {
   Request request;
   request.ids = std::move(ids);
   request.sampling.temperature = 0.0F;
@@ -57,7 +57,7 @@ TEST(PrefixReuse, AFullHitComputesTheLastBlockAgain) {
     const auto engine = load_sharing(model);
     int first = 0;
     for (const auto& [length, hit] : cached) {
-      const Request request = request_of(prompt(length, ++first));
+      const Request request = prefix_request(prompt(length, ++first));
       const Result want = computed_anew(*engine, request);
       EXPECT_EQ(engine->submit(request).result().usage.cached_tokens, 0);
       const Result again = engine->submit(request).result();
@@ -73,7 +73,7 @@ TEST(PrefixReuse, TheSamePromptTwiceAtOnce) {
     EngineOptions options;
     options.max_batch_tokens = chunk;
     const auto engine = load_sharing("qwen3-tiny-bf16-tied", options);
-    const Request request = request_of(prompt(80), 40);
+    const Request request = prefix_request(prompt(80), 40);
     const Result want = computed_anew(*engine, request);
     std::vector<Stream> streams;
     for (int i = 0; i < 5; ++i) streams.push_back(engine->submit(request));
@@ -89,7 +89,7 @@ TEST(PrefixReuse, AConversationKeepsItsHistory) {
   std::vector<TokenId> ids = prompt(20);
   int expected = 0;
   for (int turn = 0; turn < 5; ++turn) {
-    const Request request = request_of(ids, 21);
+    const Request request = prefix_request(ids, 21);
     const Result result = engine->submit(request).result();
     EXPECT_EQ(result.usage.cached_tokens, expected) << "turn " << turn;
     expect_same(result, computed_anew(*engine, request), "turn " + std::to_string(turn));
@@ -103,9 +103,9 @@ TEST(PrefixReuse, AConversationKeepsItsHistory) {
 
 TEST(PrefixReuse, OthersWithoutCachingAreNotFoundAndFindNothing) {
   const auto engine = load_sharing("qwen3-tiny-f32");
-  computed_anew(*engine, request_of(prompt(64)));
-  EXPECT_EQ(engine->submit(request_of(prompt(64))).result().usage.cached_tokens, 0);
-  computed_anew(*engine, request_of(prompt(64)));
+  computed_anew(*engine, prefix_request(prompt(64)));
+  EXPECT_EQ(engine->submit(prefix_request(prompt(64))).result().usage.cached_tokens, 0);
+  computed_anew(*engine, prefix_request(prompt(64)));
   EXPECT_EQ(engine->stats().prefix_hits, 0);
 }
 
@@ -118,7 +118,7 @@ TEST(PrefixReuse, WhatIsPreemptedFindsItsOwnBeginningAgain) {
   std::vector<Result> want;
   std::vector<Request> requests;
   for (int i = 0; i < 3; ++i) {
-    requests.push_back(request_of(prompt(40, 3 * i + 1), 60));
+    requests.push_back(prefix_request(prompt(40, 3 * i + 1), 60));
     want.push_back(computed_anew(*engine, requests.back()));
   }
   const std::vector<Result> together = engine->generate(requests);
@@ -136,7 +136,7 @@ TEST(PrefixReuse, TheLeastRecentlyUsedLeavesWhenBlocksRunOut) {
   options.max_batch = 2;  // 8 blocks
   const auto engine = load_sharing("qwen3-tiny-f32", options);
   const auto cached = [&](int first) {
-    return engine->submit(request_of(prompt(48, first), 1)).result().usage.cached_tokens;
+    return engine->submit(prefix_request(prompt(48, first), 1)).result().usage.cached_tokens;
   };
   EXPECT_EQ(cached(1), 0);
   EXPECT_EQ(cached(50), 0);
@@ -161,7 +161,7 @@ TEST(PrefixReuse, KeysThatDependOnThePromptsLengthAreNotShared) {
     const auto engine = Engine::load(folder);
     ASSERT_EQ(engine->info().context, 256);
     const auto run = [&](int length) {
-      const Request request = request_of(prompt(length));
+      const Request request = prefix_request(prompt(length));
       const Result result = engine->submit(request).result();
       expect_same(result, computed_anew(*engine, request), std::to_string(length));
       return result.usage.cached_tokens;

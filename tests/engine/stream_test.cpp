@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using test::GoldenModel;
 using testing::HasSubstr;
 
-Request request_of(std::vector<TokenId> ids, int max_tokens) {
+Request streamed_request(std::vector<TokenId> ids, int max_tokens) {
   Request request;
   request.ids = std::move(ids);
   request.sampling.temperature = 0.0f;
@@ -27,7 +27,7 @@ Request request_of(std::vector<TokenId> ids, int max_tokens) {
   return request;
 }
 
-std::unique_ptr<Engine> load(EngineOptions options = {}) {
+std::unique_ptr<Engine> load_streaming(EngineOptions options = {}) {
   return Engine::load(GoldenModel("qwen3-tiny-f32").folder(), options);
 }
 
@@ -48,8 +48,8 @@ ErrorKind kind_of(const std::function<void()>& f) {
 }
 
 TEST(Stream, PiecesJoinedAreTheResult) {
-  const auto engine = load();
-  Request request = request_of({46}, 12);
+  const auto engine = load_streaming();
+  Request request = streamed_request({46}, 12);
   request.logprobs = 3;
   const Result whole = std::move(engine->generate(std::span(&request, 1))[0]);
   Stream stream = engine->submit(request);
@@ -78,11 +78,11 @@ TEST(Stream, PiecesJoinedAreTheResult) {
 }
 
 TEST(Stream, AnEventLoopIsToldOnceForWhatLiesReady) {
-  const auto engine = load();
+  const auto engine = load_streaming();
   std::mutex mutex;
   std::condition_variable woken;
   int notes = 0;
-  Stream stream = engine->submit(request_of({46}, 30));
+  Stream stream = engine->submit(streamed_request({46}, 30));
   stream.on_ready([&] {
     const std::lock_guard lock(mutex);
     ++notes;
@@ -103,8 +103,8 @@ TEST(Stream, AnEventLoopIsToldOnceForWhatLiesReady) {
 }
 
 TEST(Stream, AFunctionSetLateHearsOfWhatIsThere) {
-  const auto engine = load();
-  Stream stream = engine->submit(request_of({46}, 2));
+  const auto engine = load_streaming();
+  Stream stream = engine->submit(streamed_request({46}, 2));
   EXPECT_TRUE(engine->drain());
   int notes = 0;
   stream.on_ready([&] { ++notes; });
@@ -113,8 +113,8 @@ TEST(Stream, AFunctionSetLateHearsOfWhatIsThere) {
 }
 
 TEST(Stream, ATimedWaitEndsWithoutAPiece) {
-  const auto engine = load();
-  Stream stream = engine->submit(request_of({46}, 1));
+  const auto engine = load_streaming();
+  Stream stream = engine->submit(streamed_request({46}, 1));
   EXPECT_TRUE(stream.next(10s).has_value());
   while (stream.next(1ms)) {
   }
@@ -123,11 +123,11 @@ TEST(Stream, ATimedWaitEndsWithoutAPiece) {
 }
 
 TEST(Stream, CancellingOneTouchesNoOther) {
-  const auto engine = load();
-  Request request = request_of({46}, 100);
+  const auto engine = load_streaming();
+  Request request = streamed_request({46}, 100);
   const Result alone = std::move(engine->generate(std::span(&request, 1))[0]);
   Stream kept = engine->submit(request);
-  Stream stream = engine->submit(request_of({47}, 400));
+  Stream stream = engine->submit(streamed_request({47}, 400));
   ASSERT_TRUE(stream.next().has_value());
   stream.cancel();
   EXPECT_EQ(stream.result().finish_reason, FinishReason::cancelled);
@@ -139,14 +139,14 @@ TEST(Stream, CancellingInTheQueueWhilePrefillingAndWhileDecodingReturnsEveryBloc
   EngineOptions options;
   options.max_batch = 1;
   options.max_batch_tokens = 4;
-  const auto engine = load(options);
-  Stream decoding = engine->submit(request_of({46}, 500));
+  const auto engine = load_streaming(options);
+  Stream decoding = engine->submit(streamed_request({46}, 500));
   ASSERT_TRUE(decoding.next().has_value());
-  Stream queued = engine->submit(request_of({47}, 5));
+  Stream queued = engine->submit(streamed_request({47}, 5));
   queued.cancel();
   EXPECT_EQ(queued.result().finish_reason, FinishReason::cancelled);
   EXPECT_EQ(engine->stats().running, 1) << "the one that runs goes on";
-  Stream prefilling = engine->submit(request_of(std::vector<TokenId>(400, 5), 5));
+  Stream prefilling = engine->submit(streamed_request(std::vector<TokenId>(400, 5), 5));
   decoding.cancel();
   EXPECT_EQ(decoding.result().finish_reason, FinishReason::cancelled);
   prefilling.cancel();
@@ -161,23 +161,23 @@ TEST(Stream, CancellingInTheQueueWhilePrefillingAndWhileDecodingReturnsEveryBloc
 }
 
 TEST(Stream, DroppingAStreamFreesItsPlace) {
-  const auto engine = load();
-  { const Stream dropped = engine->submit(request_of({46}, 500)); }
+  const auto engine = load_streaming();
+  { const Stream dropped = engine->submit(streamed_request({46}, 500)); }
   EXPECT_TRUE(engine->drain(10s));
   EXPECT_EQ(engine->stats().kv_blocks_used, 0);
 }
 
 TEST(Stream, OutlivesItsEngine) {
-  auto engine = load();
-  Stream stream = engine->submit(request_of({46}, 500));
+  auto engine = load_streaming();
+  Stream stream = engine->submit(streamed_request({46}, 500));
   engine.reset();
   rest_of(stream);
   EXPECT_EQ(stream.result().finish_reason, FinishReason::cancelled);
 }
 
 TEST(Stream, CompletionsOfOnePromptAreThoseOfTheirSeeds) {
-  const auto engine = load();
-  Request request = request_of({46, 5, 9, 12, 7}, 20);
+  const auto engine = load_streaming();
+  Request request = streamed_request({46, 5, 9, 12, 7}, 20);
   request.sampling.temperature = 1.0f;
   request.sampling.seed = 7;
   request.logprobs = 1;
@@ -213,8 +213,9 @@ TEST(Stream, CompletionsOfOnePromptAreThoseOfTheirSeeds) {
 TEST(Stream, LogprobsOfThePromptEqualItsScore) {
   EngineOptions options;
   options.max_batch_tokens = 16;
-  const auto engine = load(options);
-  Request request = request_of({46, 5, 9, 12, 7, 88, 23, 4, 46, 5, 9, 12, 7, 88, 23, 4, 3, 9, 90, 14}, 0);
+  const auto engine = load_streaming(options);
+  Request request =
+      streamed_request({46, 5, 9, 12, 7, 88, 23, 4, 46, 5, 9, 12, 7, 88, 23, 4, 3, 9, 90, 14}, 0);
   request.prompt_logprobs = 2;
   const Score score = engine->score(request.ids);
   for (const int max_tokens : {0, 3}) {
@@ -232,10 +233,10 @@ TEST(Stream, LogprobsOfThePromptEqualItsScore) {
 }
 
 TEST(Engine, WhatCannotRunIsRefusedAtOnce) {
-  const auto engine = load();
-  EXPECT_EQ(kind_of([&] { engine->submit(request_of({}, 5)); }), ErrorKind::invalid_argument);
-  EXPECT_EQ(kind_of([&] { engine->submit(request_of({100000}, 5)); }), ErrorKind::invalid_argument);
-  Request request = request_of({46}, 5);
+  const auto engine = load_streaming();
+  EXPECT_EQ(kind_of([&] { engine->submit(streamed_request({}, 5)); }), ErrorKind::invalid_argument);
+  EXPECT_EQ(kind_of([&] { engine->submit(streamed_request({100000}, 5)); }), ErrorKind::invalid_argument);
+  Request request = streamed_request({46}, 5);
   request.n = 0;
   EXPECT_EQ(kind_of([&] { engine->submit(request); }), ErrorKind::invalid_argument);
 }
@@ -244,12 +245,12 @@ TEST(Engine, AFullQueueIsBusyAndHasRoomAgain) {
   EngineOptions options;
   options.max_batch = 1;
   options.max_queue = 2;
-  const auto engine = load(options);
+  const auto engine = load_streaming(options);
   std::vector<Stream> streams;
-  for (int i = 0; i < 3; ++i) streams.push_back(engine->submit(request_of({46}, 400)));
-  EXPECT_EQ(kind_of([&] { engine->submit(request_of({46}, 400)); }), ErrorKind::busy);
+  for (int i = 0; i < 3; ++i) streams.push_back(engine->submit(streamed_request({46}, 400)));
+  EXPECT_EQ(kind_of([&] { engine->submit(streamed_request({46}, 400)); }), ErrorKind::busy);
   EXPECT_EQ(engine->stats().refused_requests, 1);
-  Request request = request_of({46}, 2);
+  Request request = streamed_request({46}, 2);
   EXPECT_EQ(engine->generate(std::span(&request, 1))[0].ids.size(), 2U) << "generate is not bounded by it";
   streams.clear();
   while (engine->stats().waiting + engine->stats().running > 0) std::this_thread::yield();
@@ -259,9 +260,9 @@ TEST(Engine, AFullQueueIsBusyAndHasRoomAgain) {
 TEST(Engine, ADeadlineEndsARequestWithWhatItHas) {
   EngineOptions options;
   options.max_batch = 1;
-  const auto engine = load(options);
-  Stream endless = engine->submit(request_of({46}, 500));
-  Request request = request_of({46}, 500);
+  const auto engine = load_streaming(options);
+  Stream endless = engine->submit(streamed_request({46}, 500));
+  Request request = streamed_request({46}, 500);
   request.deadline = std::chrono::steady_clock::now() - 1s;
   const Result result = engine->submit(request).result();
   EXPECT_EQ(result.finish_reason, FinishReason::deadline);
@@ -269,10 +270,10 @@ TEST(Engine, ADeadlineEndsARequestWithWhatItHas) {
 }
 
 TEST(Engine, DrainingFinishesWhatRunsAndTakesNothingNew) {
-  const auto engine = load();
-  Stream stream = engine->submit(request_of({46}, 40));
+  const auto engine = load_streaming();
+  Stream stream = engine->submit(streamed_request({46}, 40));
   engine->drain(0ns);
-  EXPECT_EQ(kind_of([&] { engine->submit(request_of({46}, 5)); }), ErrorKind::shutting_down);
+  EXPECT_EQ(kind_of([&] { engine->submit(streamed_request({46}, 5)); }), ErrorKind::shutting_down);
   const std::vector<TokenId> ids = {46};
   EXPECT_EQ(kind_of([&] { engine->score(ids); }), ErrorKind::shutting_down);
   EXPECT_TRUE(engine->drain());
@@ -284,9 +285,9 @@ TEST(Engine, DrainingFinishesWhatRunsAndTakesNothingNew) {
 TEST(Engine, StoppingEndsAllWithWhatTheyHave) {
   EngineOptions options;
   options.max_batch = 2;
-  const auto engine = load(options);
+  const auto engine = load_streaming(options);
   std::vector<Stream> streams;
-  for (int i = 0; i < 5; ++i) streams.push_back(engine->submit(request_of({46 + i}, 500)));
+  for (int i = 0; i < 5; ++i) streams.push_back(engine->submit(streamed_request({46 + i}, 500)));
   engine->stop();
   for (Stream& stream : streams) EXPECT_EQ(stream.result().finish_reason, FinishReason::cancelled);
   EXPECT_EQ(engine->stats().kv_blocks_used, 0);
@@ -297,10 +298,10 @@ TEST(Engine, ManyThreadsGetWhatEachWouldGetAlone) {
   options.max_batch = 5;
   options.max_batch_tokens = 24;
   options.context = 128;
-  const auto engine = load(options);
+  const auto engine = load_streaming(options);
   std::vector<std::vector<TokenId>> want;
   for (int i = 0; i < 8; ++i) {
-    Request request = request_of({46, 5, 9 + i % 3}, 10 + i);
+    Request request = streamed_request({46, 5, 9 + i % 3}, 10 + i);
     want.push_back(engine->generate(std::span(&request, 1))[0].ids);
   }
   std::vector<std::thread> threads;
@@ -310,7 +311,7 @@ TEST(Engine, ManyThreadsGetWhatEachWouldGetAlone) {
     threads.emplace_back([&, t] {
       for (int k = 0; k < 20; ++k) {
         const int i = (t * 3 + k) % 8;
-        Stream stream = engine->submit(request_of({46, 5, 9 + i % 3}, 10 + i));
+        Stream stream = engine->submit(streamed_request({46, 5, 9 + i % 3}, 10 + i));
         if (k % 5 == 4) continue;
         ++(rest_of(stream) == want[static_cast<size_t>(i)] ? right : wrong);
       }
@@ -324,8 +325,8 @@ TEST(Engine, ManyThreadsGetWhatEachWouldGetAlone) {
 }
 
 TEST(Engine, WhatTheCallersFunctionThrowsEndsTheCall) {
-  const auto engine = load();
-  const Request request = request_of({46}, 400);
+  const auto engine = load_streaming();
+  const Request request = streamed_request({46}, 400);
   EXPECT_THROW(
       engine->generate(std::span(&request, 1), [](const Delta&) { throw std::runtime_error("enough"); }),
       std::runtime_error);
@@ -333,8 +334,8 @@ TEST(Engine, WhatTheCallersFunctionThrowsEndsTheCall) {
 }
 
 TEST(Engine, CountsWhatItDoes) {
-  const auto engine = load();
-  const Request request = request_of(std::vector<TokenId>(40, 9), 10);
+  const auto engine = load_streaming();
+  const Request request = streamed_request(std::vector<TokenId>(40, 9), 10);
   engine->submit(request).result();
   const Result again = engine->submit(request).result();
   EXPECT_EQ(again.usage.cached_tokens, 32);

@@ -232,6 +232,25 @@ TEST(JsonSchema, KeywordsThatAreNotSupportedAreNamedWithTheirPlace) {
   EXPECT_THAT(error_in_schema("{"), testing::HasSubstr("not valid JSON"));
 }
 
+TEST(JsonSchema, WholeNumbersThatWouldBeRoundedAreRefused) {
+  for (const char* schema :
+       {R"({"const":12345678901234567890123})", R"({"enum":[1,{"const":-18446744073709551617}]})",
+        R"({"items":{"minimum":12345678901234567890123}})", R"({"multipleOf":12345678901234567890123})"}) {
+    EXPECT_THAT(error_in_schema(schema), testing::HasSubstr("more than 64 bits")) << schema;
+  }
+  EXPECT_THAT(error_in_schema(R"({"enum":[98765432109876543210987]})"),
+              testing::HasSubstr("enum: the whole number 98765432109876543210987"));
+  check({
+      {R"({"const":18446744073709551615})", {"18446744073709551615"}, {"18446744073709551616"}},
+      {R"({"const":-9223372036854775808})", {"-9223372036854775808"}, {}},
+      {R"({"type":"integer","maximum":115792089237316195423570985008687907853269984665640564039457584007913129639935})",
+       {"999999999999999999"},
+       {}},
+      {R"({"type":"integer","default":123456789012345678901234})", {"1"}, {}},
+      {R"({"const":"123456789012345678901234"})", {R"("123456789012345678901234")"}, {}},
+  });
+}
+
 TEST(JsonSchema, WhatNothingSatisfiesIsRefused) {
   for (const char* schema : {"false", R"({"enum":[]})", R"({"type":"integer","minimum":2,"maximum":1})",
                              R"({"allOf":[{"type":"null"},{"type":"string"}]})",

@@ -215,6 +215,22 @@ TEST(NumberRange, StepsWithAFractionOfLargeNumbers) {
     EXPECT_EQ(accepts(*whole, std::to_string(value)), value % 3 == 0) << value;
 }
 
+TEST(NumberRange, LargeSteps) {
+  for (const int step : {10, 50, 864, 1000, 86400, 1000000}) {
+    Acceptor any({{"type", "integer"}, {"multipleOf", step}});
+    Acceptor within(
+        {{"type", "integer"}, {"multipleOf", step}, {"minimum", -3 * step}, {"exclusiveMaximum", 25 * step}});
+    for (int units = -300; units <= 300; ++units) {
+      for (const int off : {0, 1, step / 2, step - 10}) {
+        const int value = units * step + off;
+        EXPECT_EQ(any(std::to_string(value)), value % step == 0) << value << " of " << step;
+        EXPECT_EQ(within(std::to_string(value)), value % step == 0 && value >= -3 * step && value < 25 * step)
+            << value << " of " << step;
+      }
+    }
+  }
+}
+
 TEST(NumberRange, WhatIsNoMultipleAndNoInteger) {
   const auto odd = compile({{"type", "integer"}, {"not", {{"multipleOf", 2}}}});
   for (int value = -50; value <= 50; ++value)

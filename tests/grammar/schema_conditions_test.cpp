@@ -101,6 +101,14 @@ TEST(JsonSchemaNames, PatternPropertiesAndPropertyNames) {
   });
 }
 
+TEST(JsonSchemaNames, ClosedSchemasBesideThePatternsOfOthers) {
+  check({
+      {R"({"type":"object","allOf":[{"properties":{"a":true,"b1":true},"patternProperties":{"^x":{"type":"integer"}},"additionalProperties":false},{"patternProperties":{"1$":{"minimum":5}}}]})",
+       {R"({"b1":5})", R"({"x":1})", R"({"x1":5})", R"({"a":1,"x1":7})"},
+       {R"({"b1":4})", R"({"x1":4})", R"({"c1":5})", R"({"c":5})"}},
+  });
+}
+
 TEST(JsonSchemaNames, CountsOfProperties) {
   check({
       {R"({"type":"object","properties":{"a":{"type":"null"},"b":{"type":"null"},"c":{"type":"null"}},"minProperties":2,"additionalProperties":false})",
@@ -128,6 +136,20 @@ TEST(JsonSchemaItems, UniqueItemsOfAList) {
        {"[]", "[true,false]", "[false]"},
        {"[true,true]"}},
       {R"({"type":"array","items":{"type":"string"},"uniqueItems":true,"maxItems":1})", {"[\"a\"]"}, {}},
+  });
+}
+
+TEST(JsonSchemaItems, UniqueItemsWhoseValuesAreEvident) {
+  check({
+      {R"({"type":"array","items":{"type":"integer","minimum":1,"exclusiveMaximum":46},"uniqueItems":true,"minItems":3,"maxItems":3})",
+       {"[1,2,45]"},
+       {"[1,1,2]", "[1,2,46]"}},
+      {R"({"type":"array","items":{"$ref":"#/$defs/e"},"uniqueItems":true,"$defs":{"e":{"anyOf":[{"const":"a"},{"enum":["b",null]}]}}})",
+       {R"(["b","a",null])"},
+       {R"(["a","a"])"}},
+      {R"({"type":"array","items":{"type":["boolean","null"]},"uniqueItems":true,"minItems":3})",
+       {"[null,true,false]"},
+       {"[null,true,null]"}},
   });
 }
 
@@ -173,6 +195,30 @@ TEST(JsonSchemaStrings, SeveralConditionsAtOnce) {
       {R"({"type":"string","format":"email","maxLength":8})", {"\"a@bc.de\""}, {"\"abcd@bc.de\"", "\"a\""}},
       {R"({"type":"string","format":"date","pattern":"^2024-"})", {"\"2024-02-29\""}, {"\"2023-01-01\""}},
   });
+}
+
+TEST(JsonSchemaStrings, LookaheadsAtTheBeginning) {
+  check({
+      {R"x({"type":"string","pattern":"^(?=.*[A-Z])(?=.*\\d)[A-Za-z\\d]{4,6}$"})x",
+       {"\"aB3d\"", "\"1AAAAA\""},
+       {"\"abcd\"", "\"aBcd\"", "\"ab3d\"", "\"aB3\""}},
+      {R"x({"type":"string","pattern":"^(?!\\.)(?!.*\\.\\.)[a-z.]+$"})x",
+       {"\"a.b\"", "\"ab.\""},
+       {"\".a\"", "\"a..b\""}},
+      {R"x({"type":"string","pattern":"^(?!^[-+.]*$)[+-]?0*\\d*\\.?\\d*$"})x",
+       {"\"1.5\"", "\"-0\"", "\"+.5\""},
+       {"\"\"", "\"-\"", "\".\"", "\"a\""}},
+      {R"x({"enum":["aB","ab"],"pattern":"^(?=.*[A-Z])[a-zA-Z]+$"})x", {"\"aB\""}, {"\"ab\""}},
+  });
+  for (const char* pattern : {"^(?=a)b|c", "a(?=b)", "^(?<=a)b", "^(a|(?!b))c"}) {
+    EXPECT_THROW(compile_json_schema(Json{{"type", "string"}, {"pattern", pattern}}), Error) << pattern;
+  }
+}
+
+TEST(JsonSchemaStrings, HighLengthsBesideOtherConditions) {
+  check({{R"({"type":"string","format":"uri","minLength":1,"maxLength":2083})",
+          {"\"https://a.b/c\""},
+          {"\"\"", "\"a\""}}});
 }
 
 TEST(JsonSchemaStrings, FormatsThatSayHowAProgramHoldsAValueChangeNothing) {
@@ -282,6 +328,13 @@ TEST(JsonSchemaUnevaluated, OnlyWhatTheSchemaItselfEvaluatesCounts) {
        {R"({"a":1,"b":2})"},
        {R"({"b":2})"}},
   });
+}
+
+TEST(JsonSchemaUnevaluated, BesideListedValues) {
+  check(
+      {{R"({"unevaluatedProperties":false,"allOf":[{"enum":[null,{"a":1},{"b":1}]},{"properties":{"a":true}}]})",
+        {"null", R"({"a":1})"},
+        {R"({"b":1})"}}});
 }
 
 TEST(JsonSchemaUnevaluated, Items) {

@@ -24,9 +24,10 @@ struct Shape {
 };
 
 // One sequence of `context` positions in a cache whose blocks are scattered and otherwise full of NaN.
-class Problem {
+class AttentionProblem {
  public:
-  explicit Problem(const Shape& shape) : s_(shape), width_(static_cast<size_t>(s_.heads) * head_dim()) {
+  explicit AttentionProblem(const Shape& shape)
+      : s_(shape), width_(static_cast<size_t>(s_.heads) * head_dim()) {
     const auto positions = static_cast<size_t>(s_.context);
     const size_t cells = static_cast<size_t>(s_.kv_heads) * head_dim();
     q_ = test::random_floats(positions * width_, 1);
@@ -191,7 +192,7 @@ std::string describe(const Shape& s) {
 TEST(Attention, EqualsSoftmaxInDoublePrecision) {
   for (const Shape& shape : shapes()) {
     SCOPED_TRACE(describe(shape));
-    const Problem problem(shape);
+    const AttentionProblem problem(shape);
     for_each_isa([&](const std::string&) { problem.expect_close(problem.run(0, shape.context), 0); });
   }
 }
@@ -199,7 +200,7 @@ TEST(Attention, EqualsSoftmaxInDoublePrecision) {
 TEST(Attention, APromptInChunksIsTheSameBitForBit) {
   for (const Shape& shape : shapes()) {
     SCOPED_TRACE(describe(shape));
-    const Problem problem(shape);
+    const AttentionProblem problem(shape);
     for_each_isa([&](const std::string&) {
       const std::vector<float> whole = problem.run(0, shape.context);
       for (const int chunk : {1, 3, 16, 50}) {
@@ -219,7 +220,7 @@ TEST(Attention, ALongSequenceIsTheSameBitForBitInOneGoAndByParts) {
     for (const int window : {0, 1500}) {
       const Shape shape{4, 2, 32, 2 * kKeyPart + 70, window, cell};
       SCOPED_TRACE(describe(shape));
-      const Problem problem(shape);
+      const AttentionProblem problem(shape);
       for_each_isa([&](const std::string&) {
         const int first = shape.context - 24;
         const std::vector<float> whole = problem.run(first, 24);
@@ -238,7 +239,7 @@ TEST(Attention, ALongSequenceIsTheSameBitForBitInOneGoAndByParts) {
 TEST(Attention, QueriesTakenTogetherDoNotTouchEachOther) {
   for (const Shape& shape : shapes()) {
     SCOPED_TRACE(describe(shape));
-    const Problem problem(shape);
+    const AttentionProblem problem(shape);
     for_each_isa([&](const std::string&) {
       const std::vector<float> whole = problem.run(0, shape.context);
       for (const int together : {1, 2, 3, 5, 31})

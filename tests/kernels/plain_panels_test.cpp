@@ -58,17 +58,17 @@ TEST(PlainPanels, HoldTheBitsOfEveryRow) {
 }
 
 TEST(PlainPanels, AreTheSameWhicheverInstructionSetPacksThemAndInWhatPieces) {
-  constexpr int64_t kRows = 53;
-  constexpr int64_t kCols = 75;
+  constexpr int64_t kPlainRows = 53;
+  constexpr int64_t kPlainCols = 75;
   for (const DType dtype : kPlain) {
     SCOPED_TRACE(std::string(name(dtype)));
-    const std::vector<std::byte> matrix = random_bytes(bytes_of(dtype, kRows * kCols), 4);
-    const std::vector<std::byte> expected = packed(dtype, matrix, kRows, kCols);
+    const std::vector<std::byte> matrix = random_bytes(bytes_of(dtype, kPlainRows * kPlainCols), 4);
+    const std::vector<std::byte> expected = packed(dtype, matrix, kPlainRows, kPlainCols);
     for_each_isa([&](const std::string&) {
-      EXPECT_EQ(packed(dtype, matrix, kRows, kCols), expected);
+      EXPECT_EQ(packed(dtype, matrix, kPlainRows, kPlainCols), expected);
       std::vector<std::byte> pieces(expected.size());
-      pack_plain_panels(dtype, matrix.data(), kRows, kCols, 32, kRows, pieces.data());
-      pack_plain_panels(dtype, matrix.data(), kRows, kCols, 0, 32, pieces.data());
+      pack_plain_panels(dtype, matrix.data(), kPlainRows, kPlainCols, 32, kPlainRows, pieces.data());
+      pack_plain_panels(dtype, matrix.data(), kPlainRows, kPlainCols, 0, 32, pieces.data());
       EXPECT_EQ(pieces, expected);
     });
   }

@@ -5,6 +5,7 @@
 
 #include "core/utf8.h"
 #include "qwench/error.h"
+#include "sanitized.h"
 #include "text/pre_tokenizer_scan.h"
 #include "text/unicode_classes.h"
 #include "text/unicode_normalization.h"
@@ -13,6 +14,9 @@
 
 namespace qwench::unicode {
 namespace {
+
+// Under sanitizers every eleventh character: the plain build looks at all.
+constexpr char32_t kStep = test::kSanitized ? 11 : 1;
 
 CodePointSet golden_set(const nlohmann::json& golden, const char* name) {
   std::vector<Range> ranges;
@@ -49,7 +53,7 @@ TEST(TokenizerUnicode, ClassesAreThoseOfTheReference) {
   const CodePointSet letters = golden_set(golden, "L");
   const CodePointSet numbers = golden_set(golden, "N");
   const CodePointSet spaces = golden_set(golden, "s");
-  for (char32_t c = 0; c <= kLastCodePoint; ++c) {
+  for (char32_t c = 0; c <= kLastCodePoint; c += kStep) {
     const uint16_t p = property_table()[c];
     ASSERT_EQ(is_letter(p), letters.contains(c)) << std::hex << static_cast<uint32_t>(c);
     ASSERT_EQ(is_number(p), numbers.contains(c)) << std::hex << static_cast<uint32_t>(c);
@@ -66,14 +70,14 @@ TEST(TokenizerUnicode, NfcOfEveryCharacterIsThatOfTheReference) {
     changed[pair[0].get<uint32_t>()] = to;
   }
   ASSERT_GT(changed.size(), 1000U);
-  for (char32_t c = 0; c <= kLastCodePoint; ++c) {
+  for (char32_t c = 0; c <= kLastCodePoint; c += kStep) {
     if (c >= 0xD800 && c <= 0xDFFF) continue;
     const auto found = changed.find(c);
     const std::u32string expected = found == changed.end() ? std::u32string(1, c) : found->second;
     ASSERT_EQ(normalized(NormalizationForm::nfc, to_utf8(std::u32string(1, c))), to_utf8(expected))
         << std::hex << static_cast<uint32_t>(c);
   }
-  std::printf("NFC of single characters: %zu change, the rest stay\n", changed.size());
+  if (kStep == 1) std::printf("NFC of single characters: %zu change, the rest stay\n", changed.size());
 }
 
 TEST(TokenizerUnicode, NormalizationOrdersAndJoinsMarks) {
@@ -167,7 +171,7 @@ TEST(TokenizerRegex, EndlessBacktrackingIsAnErrorNotAHang) {
 }
 
 TEST(TokenizerRegex, LongRunsNeedNoStack) {
-  const std::string text(1 << 20, 'a');
+  const std::string text(test::kSanitized ? 1 << 18 : 1 << 20, 'a');
   std::vector<ByteSpan> found;
   Regex::compile(R"((?:[a-z][\p{M}]*)+)", "test")->find_all(text, found);
   ASSERT_EQ(found.size(), 1U);

@@ -146,7 +146,7 @@ class Reasoning(ServeTestCase):
                 if form:
                     self.assert_form(form, content, [])
         messages = HI + [{"role": "assistant", "content": "My answer is"}]
-        content, reasoning, _, _ = self.ask(30, messages=messages, continue_final_message=True, max_tokens=5)
+        content, reasoning, _, _ = self.ask(30, -100, messages=messages, continue_final_message=True, max_tokens=5)
         self.assertEqual(reasoning, "", "what goes on with an answer is answer")
         self.assertTrue(content.startswith("<think>"), content)
         call = {"type": "function", "function": {"name": "get_weather", "arguments": "{}"}}

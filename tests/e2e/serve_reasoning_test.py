@@ -168,11 +168,11 @@ class Reasoning(ServeTestCase):
     def test_integers_of_any_length_reach_the_prompt(self):
         large = "123456789012345678901234567890"
         call = {"type": "function", "function": {"name": "f", "arguments": f'{{"n": {large}, "m": -18446744073709551617}}'}}
-        tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"n": {"const": int(large)}}}}}
+        tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"n": {"maximum": int(large)}}}}}
         messages = HI + [{"role": "assistant", "content": "", "tool_calls": [call]}, {"role": "tool", "content": "7"}]
         prompt = self.server.post("/apply-template", {"messages": messages, "tools": [tool]})[2]["prompt"]
         self.assertIn(f'{{"n": {large}, "m": -18446744073709551617}}', prompt)
-        self.assertIn(f'{{"const": {large}}}', prompt)
+        self.assertIn(f'{{"maximum": {large}}}', prompt)
 
     def test_lines_hold_strict_tools_to_their_schemas(self):
         tool = {"type": "function", "function": {**TOOL["function"], "strict": True}}

@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "cli/terminal.h"
-#include "core/exact_integers.h"
 #include "core/large_integers.h"
 #include "engine/constraint_fields.h"
+#include "grammar/schema_integers.h"
 #include "qwench/error.h"
 
 namespace qwench::cli {
@@ -37,8 +37,10 @@ std::string to_line(const Json& value) { return json_line(value); }
 
 Json parse_line(std::string_view line) {
   Json value = parse_json_exactly(line, "the line", kDeepestLine);
-  refuse_rounded_integers(line, "the line", {std::begin(kSchemaFields), std::end(kSchemaFields)});
   if (!value.is_object()) invalid(fmt::format("the line is a JSON {}, expected an object", json_type(value)));
+  for (const char* field : kSchemaFields) {
+    if (const Json* schema = find(value, field)) refuse_rounded_integers(*schema, "the line", field);
+  }
   for (auto& [name, item] : value.items()) {
     const bool for_template =
         name == "messages" || name == "tools" || name == "documents" || name == "kwargs";

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include "core/exact_integers.h"
+#include "core/large_integers.h"
 #include "grammar/json_schema.h"
+#include "grammar/schema_integers.h"
 #include "grammar/schema_references.h"
 #include "grammar/string_formats.h"
 #include "qwench/error.h"
@@ -152,9 +153,9 @@ Json parse_json_schema(std::string_view schema) {
                 fmt::format("the JSON schema: it has {} bytes, more than {}", schema.size(), kLargestSchema));
   }
   try {
-    Json json = parse_json(schema, "the JSON schema", kDeepestText);
-    refuse_rounded_integers(schema, "the JSON schema");
-    return json;
+    const Json json = parse_json_exactly(schema, "the JSON schema", kDeepestText);
+    refuse_rounded_integers(json, "the JSON schema");
+    return with_doubles(json);
   } catch (const Error& error) {
     throw Error(ErrorKind::invalid_argument, error.what());
   }

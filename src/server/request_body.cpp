@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include "core/exact_integers.h"
 #include "core/large_integers.h"
 #include "engine/constraint_fields.h"
 #include "engine/sampling_options.h"
+#include "grammar/schema_integers.h"
 #include "server/api_error.h"
 #include "server/body_fields.h"
 #include "server/json_schema.h"
@@ -122,7 +122,10 @@ Json parse_body(const std::string& body) {
   Json json;
   try {
     json = parse_json_exactly(body, "the request's body", kDeepestBody);
-    refuse_rounded_integers(body, "the request's body", {std::begin(kSchemaFields), std::end(kSchemaFields)});
+    for (const char* field : kSchemaFields) {
+      if (json.is_object() && json.contains(field))
+        refuse_rounded_integers(json[field], "the request's body", field);
+    }
   } catch (const Error& error) {
     throw ApiError(400, error.what());
   }

@@ -14,6 +14,7 @@
 //
 #include "hwy/highway.h"
 //
+#include "kernels/activation_block-inl.h"
 #include "kernels/quantized_panel-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,28 +23,16 @@ namespace HWY_NAMESPACE {
 
 void QuantizeToBytes(const float* x, int64_t cols, int8_t* values, float* scales, float* totals,
                      float* sums) {
-  const DF d;
   const DI di;
-  constexpr int kVectors = static_cast<int>(32 / kLanes);
   HWY_ALIGN int32_t rounded[32];
   for (int64_t k = 0; k < cols; k += 32, x += 32, values += 32) {
-    VF largest = hn::Zero(d);
-    VF nothing = hn::Zero(d);  // NaN where a number is not finite
-    Unroll<kVectors>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
-      const VF v = hn::LoadU(d, x + i * kStep);
-      largest = hn::Max(largest, hn::Abs(v));
-      nothing = hn::MulAdd(v, hn::Zero(d), nothing);
-    });
-    const float most = hn::GetLane(hn::MaxOfLanes(d, largest));
-    const float nan = hn::GetLane(hn::SumOfLanes(d, nothing));
-    const float scale = most / 127.0F + nan;
-    const VF inverse = hn::Set(d, most >= 0x1p-100F && nan == 0 ? 127.0F / most : 0.0F);
+    const auto [scale, inverse] = ScaleOfBlock(x, 127.0F);
     VI total = hn::Zero(di);
-    Unroll<kVectors>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
-      const VI whole = hn::NearestInt(hn::Mul(hn::LoadU(d, x + i * kStep), inverse));
+    for (int i = 0; i < kBlockVectors; ++i) {
+      const VI whole = RoundedOfBlock(x, i, inverse);
       hn::Store(whole, di, rounded + i * kStep);
       total = hn::Add(total, whole);
-    });
+    }
     for (int i = 0; i < 32; ++i)
       values[i] = static_cast<int8_t>(rounded[i / 8 * 8 + ByteRows::kOrder[i % 8]]);
     const auto sum = static_cast<float>(hn::GetLane(hn::SumOfLanes(di, total)));

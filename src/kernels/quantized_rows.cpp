@@ -8,7 +8,7 @@
 //
 #include "hwy/highway.h"
 //
-#include "kernels/simd-inl.h"
+#include "kernels/activation_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace qwench {
@@ -16,29 +16,16 @@ namespace HWY_NAMESPACE {
 
 void QuantizeRow(const float* x, int64_t cols, int16_t* values, float* scales, float* sums,
                  float* half_sums) {
-  const DF d;
   const DI di;
   const hn::Rebind<int16_t, DF> d16;
-  constexpr int kVectors = static_cast<int>(32 / kLanes);
   for (int64_t k = 0; k < cols; k += 32, x += 32, values += 32) {
-    VF largest = hn::Zero(d);
-    VF nothing = hn::Zero(d);  // NaN where a number is not finite
-    Unroll<kVectors>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
-      const VF v = hn::LoadU(d, x + i * kStep);
-      largest = hn::Max(largest, hn::Abs(v));
-      nothing = hn::MulAdd(v, hn::Zero(d), nothing);
-    });
-    const float most = hn::GetLane(hn::MaxOfLanes(d, largest));
-    const float nan = hn::GetLane(hn::SumOfLanes(d, nothing));
-    const float scale = most / 32767.0F + nan;
-    const VF inverse = hn::Set(d, most >= 0x1p-100F && nan == 0 ? 32767.0F / most : 0.0F);
+    const auto [scale, inverse] = ScaleOfBlock(x, 32767.0F);
     VI half[2] = {hn::Zero(di), hn::Zero(di)};
-    Unroll<kVectors>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
-      // Not finite times 0 is NaN, whose conversion is whatever; its scale is NaN then.
-      const VI rounded = hn::NearestInt(hn::Mul(hn::LoadU(d, x + i * kStep), inverse));
+    for (int i = 0; i < kBlockVectors; ++i) {
+      const VI rounded = RoundedOfBlock(x, i, inverse);
       hn::StoreU(hn::DemoteTo(d16, rounded), d16, values + i * kStep);
-      half[i * 2 / kVectors] = hn::Add(half[i * 2 / kVectors], rounded);
-    });
+      half[i * 2 / kBlockVectors] = hn::Add(half[i * 2 / kBlockVectors], rounded);
+    }
     const auto low = static_cast<float>(hn::GetLane(hn::SumOfLanes(di, half[0])));
     const auto high = static_cast<float>(hn::GetLane(hn::SumOfLanes(di, half[1])));
     *scales++ = scale;

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/vulkan/vulkan_backend.h"
+#include "kernels/byte_rows.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -104,6 +105,12 @@ std::unique_ptr<Backend> make_backend(const std::optional<DeviceInfo>& device, c
   if (options.packed_bf16) {
     throw Error(ErrorKind::unsupported,
                 "weights packed as bf16p are for the CPU alone; choose another --dtype, or --device cpu");
+  }
+  if (activation_bits() == 8) {
+    throw Error(
+        ErrorKind::unsupported,
+        "activations of 8 bits are for the CPU alone; leave out --activation-bits 8, or choose --device "
+        "cpu");
   }
   VulkanOptions vulkan;
   vulkan.index = device->index;

@@ -63,6 +63,24 @@ class Score(TestCase):
                 self.assertEqual(jsonl("score", folder, "--dtype", "bf16p", rows=rows),
                                  jsonl("score", folder, "--dtype", "bf16", rows=rows))
 
+    def test_activations_of_8_bits_are_taken_where_they_are_asked_for(self):
+        folder = os.path.join(MODELS, "llama-tiny")
+        rows = [{"ids": read_json("models", "llama-tiny", "golden.json")["prompts"][0]["ids"]}]
+        four_bits = ("score", folder, "--dtype", "q4_0")
+        exact = jsonl(*four_bits, rows=rows)
+        fast = jsonl(*four_bits, "--activation-bits", "8", rows=rows)
+        self.assertNotEqual(fast, exact)
+        for one, other in zip(fast[0]["logprobs"], exact[0]["logprobs"]):
+            self.assertAlmostEqual(one, other, delta=0.5)
+        by_environment = {"QWENCH_ACTIVATION_BITS": "8"}
+        self.assertEqual(jsonl(*four_bits, rows=rows, env=by_environment), fast)
+        self.assertEqual(jsonl(*four_bits, "--activation-bits", "16", rows=rows, env=by_environment), exact)
+        self.assertEqual(jsonl("score", folder, "--activation-bits", "8", rows=rows), jsonl("score", folder, rows=rows))
+        outcome = qwench(*four_bits, "--activation-bits", "9", "--jsonl", stdin='{"ids": [1]}\n')
+        self.assert_fails_cleanly(outcome, code=2)
+        outcome = qwench(*four_bits, "--jsonl", stdin='{"ids": [1]}\n', env={"QWENCH_ACTIVATION_BITS": "x"})
+        self.assert_fails_cleanly(outcome, code=2)
+
     def test_models_of_experts_are_refused_with_a_sentence(self):
         for name in MIXTURES:
             with self.subTest(name):

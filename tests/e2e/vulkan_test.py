@@ -65,6 +65,13 @@ class OnDevice(TestCase):
         line = json.dumps({"ids": [5, 6, 7, 8, 9], "max_tokens": 12, "temperature": 0, "ignore_eos": True}) + "\n"
         return qwench("run", model("qwen3-tiny-bf16-tied"), "--jsonl", *flags, stdin=line * rows, env=env)
 
+    def test_what_is_for_the_cpu_alone_is_refused(self):
+        for flags in (["--dtype", "bf16p"], ["--activation-bits", "8"]):
+            with self.subTest(" ".join(flags)):
+                outcome = self.run_ids("--device", "vulkan", *flags)
+                self.assert_fails_cleanly(outcome, code=1)
+                self.assertIn("--device cpu", outcome.err)
+
     def test_greedy_answers_are_those_of_the_cpu_whole_or_streamed(self):
         cpu = self.run_ids("--device", "cpu", "--dtype", "f16")
         self.assertEqual(cpu.code, 0, cpu)

@@ -11,6 +11,7 @@
 #include "checkpoint/weight_files.h"
 #include "core/json.h"
 #include "core/log.h"
+#include "core/mapped_file.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -45,7 +46,7 @@ void Checkpoint::open_folder(const WeightFiles& found) {
   config_ = ModelConfig::from_json(parse_json(read_text_file(config, kMaxConfigBytes), config.string()),
                                    config.string());
   const fs::path generation = folder_ / "generation_config.json";
-  if (fs::exists(generation)) {
+  if (is_there(generation)) {
     generation_ = GenerationConfig::from_json(
         parse_json(read_text_file(generation, kMaxConfigBytes), generation.string()), generation.string());
   }

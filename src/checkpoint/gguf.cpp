@@ -6,6 +6,7 @@
 
 #include "checkpoint/gguf_reader.h"
 #include "checkpoint/printable.h"
+#include "core/mapped_file.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -96,7 +97,7 @@ GgufFile GgufFile::open(const std::filesystem::path& path) {
     for (int i = 1; i <= split->count; ++i) {
       file.paths_.push_back(path.parent_path() /
                             fmt::format("{}-{:05d}-of-{:05d}.gguf", split->stem, i, split->count));
-      if (!std::filesystem::exists(file.paths_.back())) {
+      if (!is_there(file.paths_.back())) {
         throw Error(ErrorKind::not_found,
                     fmt::format("{}: the model is split in {} files, and this one is not there",
                                 file.paths_.back().string(), split->count));

@@ -114,13 +114,13 @@ void check_shards(const fs::path& folder, const std::vector<fs::path>& files) {
 SafetensorsFolder find_safetensors(const fs::path& folder) {
   SafetensorsFolder result;
   const fs::path index = folder / kIndexName;
-  if (fs::exists(index)) {
+  if (is_there(index)) {
     result.weight_map = read_index(index);
     std::set<std::string> names;
     for (const auto& [tensor, file] : result.weight_map) names.insert(file);
     for (const std::string& name : names) {
       result.files.push_back(folder / name);
-      if (!fs::exists(result.files.back())) {
+      if (!is_there(result.files.back())) {
         throw Error(ErrorKind::not_found,
                     fmt::format("{}: {} names this file, but it is not there; download it",
                                 result.files.back().string(), kIndexName));
@@ -128,7 +128,7 @@ SafetensorsFolder find_safetensors(const fs::path& folder) {
     }
     return result;
   }
-  if (fs::exists(folder / "model.safetensors")) {
+  if (is_there(folder / "model.safetensors")) {
     result.files.push_back(folder / "model.safetensors");
     return result;
   }

@@ -43,7 +43,7 @@ bool has_safetensors(const fs::path& folder) {
 WeightFiles in_folder(const fs::path& folder) {
   WeightFiles found;
   found.folder = folder;
-  found.has_config = fs::exists(folder / "config.json");
+  found.has_config = is_there(folder / "config.json");
   if (!found.has_config || !has_safetensors(folder)) {
     if (const fs::path gguf = only_gguf(folder); !gguf.empty()) {
       found.gguf = true;

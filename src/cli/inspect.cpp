@@ -109,7 +109,7 @@ CheckResult check_model(const fs::path& path) {
 }
 
 bool has_only_a_tokenizer(const fs::path& folder) {
-  if (!fs::exists(folder / "tokenizer.json") || fs::exists(folder / "config.json")) return false;
+  if (!is_there(folder / "tokenizer.json") || is_there(folder / "config.json")) return false;
   return std::none_of(fs::directory_iterator(folder), fs::directory_iterator(),
                       [](const fs::directory_entry& entry) {
                         const fs::path extension = entry.path().extension();

@@ -99,6 +99,14 @@ void release(std::span<const std::byte> bytes) noexcept {
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
+bool is_there(const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::none)
+    throw Error(ErrorKind::io, fmt::format("{}: {}", path.string(), error.message()));
+  return std::filesystem::exists(status);
+}
+
 std::string read_text_file(const std::filesystem::path& path, size_t limit) {
   const MappedFile file = MappedFile::open(path);
   if (file.bytes().size() > limit) {

@@ -44,6 +44,10 @@ void prefetch(std::span<const std::byte> bytes) noexcept;
 /// used.
 void release(std::span<const std::byte> bytes) noexcept;
 
+/// Whether something has this name. Throws Error (io) where the system does not say: a folder that may not be
+/// entered, a name that is too long.
+bool is_there(const std::filesystem::path& path);
+
 /// The whole text of a small file; refuses more than `limit` bytes. Throws Error like MappedFile::open.
 std::string read_text_file(const std::filesystem::path& path, size_t limit = size_t{64} << 20);
 

@@ -83,7 +83,7 @@ std::vector<float> unit_vector(std::span<const float> vector, int dimensions) {
 std::optional<Pooling> pooling_of(const Checkpoint& checkpoint) {
   if (const GgufFile* file = checkpoint.gguf()) return pooling_of(*file);
   const std::filesystem::path config = checkpoint.folder() / "1_Pooling" / "config.json";
-  return std::filesystem::exists(config) ? read_pooling_config(config) : Pooling::mean;
+  return is_there(config) ? read_pooling_config(config) : Pooling::mean;
 }
 
 }  // namespace qwench

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/log.h"
+#include "core/mapped_file.h"
 #include "qwench/error.h"
 #include "text/gguf_tokenizer.h"
 
@@ -38,7 +39,7 @@ ModelText ModelText::open(const Checkpoint& checkpoint) {
 ModelText ModelText::from_folder(const std::filesystem::path& folder) {
   ModelText text;
   text.where_ = folder.string();
-  if (std::filesystem::exists(folder / "tokenizer.json")) text.tokenizer_ = Tokenizer::from_folder(folder);
+  if (is_there(folder / "tokenizer.json")) text.tokenizer_ = Tokenizer::from_folder(folder);
   text.set_templates(ChatTemplates::from_folder(folder));
   return text;
 }
@@ -53,7 +54,7 @@ ModelText ModelText::from_gguf(const GgufFile& file) {
 }
 
 ModelText ModelText::from_path(const std::filesystem::path& path) {
-  if (!std::filesystem::exists(path)) {
+  if (!is_there(path)) {
     throw Error(ErrorKind::not_found, fmt::format("{}: there is no such file or folder", path.string()));
   }
   ModelText text;

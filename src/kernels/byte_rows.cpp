@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "kernels/activation_tiles.h"
 #include "kernels/targets.h"
 #include "qwench/error.h"
 
@@ -21,8 +22,9 @@ HWY_BEFORE_NAMESPACE();
 namespace qwench {
 namespace HWY_NAMESPACE {
 
-void QuantizeToBytes(const float* x, int64_t cols, int8_t* values, float* scales, float* totals,
-                     float* sums) {
+// `tiles` may be null.
+void QuantizeToBytes(const float* x, int64_t cols, int8_t* values, float* scales, float* totals, float* sums,
+                     uint8_t* tiles) {
   const DI di;
   HWY_ALIGN int32_t rounded[32];
   for (int64_t k = 0; k < cols; k += 32, x += 32, values += 32) {
@@ -39,6 +41,10 @@ void QuantizeToBytes(const float* x, int64_t cols, int8_t* values, float* scales
     *scales++ = scale;
     *totals++ = sum;
     *sums++ = scale * sum;
+    if (tiles != nullptr) {
+      std::memcpy(tiles, values, 32);
+      tiles += ActivationTiles::kPlaneBytes;
+    }
   }
 }
 
@@ -67,13 +73,17 @@ int64_t blocks_of_bytes(int64_t cols) { return (cols + ByteRows::kBlock - 1) / B
 
 uint64_t ByteRows::bytes(int64_t rows, int64_t cols) {
   constexpr uint64_t kBlockBytes = kBlock + 3 * sizeof(float);
-  return static_cast<uint64_t>(rows) * static_cast<uint64_t>(blocks_of_bytes(cols)) * kBlockBytes;
+  return static_cast<uint64_t>(rows) * static_cast<uint64_t>(blocks_of_bytes(cols)) * kBlockBytes +
+         static_cast<uint64_t>(ActivationTiles::bytes(rows, blocks_of_bytes(cols), 1));
 }
 
 ByteRows ByteRows::in(std::byte* memory, int64_t rows, int64_t cols) {
   const int64_t blocks = rows * blocks_of_bytes(cols);
   ByteRows b;
   b.stride = blocks_of_bytes(cols) * kBlock;
+  const int64_t tiles = ActivationTiles::bytes(rows, blocks_of_bytes(cols), 1);
+  if (tiles > 0) b.tiles = reinterpret_cast<uint8_t*>(memory);
+  memory += tiles;
   b.values = reinterpret_cast<int8_t*>(memory);
   b.scales = reinterpret_cast<float*>(memory + blocks * kBlock);
   b.totals = b.scales + blocks;
@@ -82,9 +92,11 @@ ByteRows ByteRows::in(std::byte* memory, int64_t rows, int64_t cols) {
 }
 
 void quantize_row_to_bytes(const float* x, int64_t cols, int64_t r, const ByteRows& rows) {
-  const int64_t block = r * rows.stride / ByteRows::kBlock;
+  const int64_t blocks = rows.stride / ByteRows::kBlock;
+  const int64_t block = r * blocks;
+  uint8_t* tiles = amx_in_use() ? rows.tiles + ActivationTiles::offset(r, blocks, 1) : nullptr;
   HWY_DYNAMIC_DISPATCH(QuantizeToBytes)
-  (x, cols, rows.values + r * rows.stride, rows.scales + block, rows.totals + block, rows.sums + block);
+  (x, cols, rows.values + r * rows.stride, rows.scales + block, rows.totals + block, rows.sums + block, tiles);
 }
 
 bool multiplied_by_bytes(DType quantized) {

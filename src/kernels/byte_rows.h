@@ -22,6 +22,8 @@ struct ByteRows {
   float* totals = nullptr;   // [rows, stride / 32]: the sum of the block's values, a whole number
   float* sums = nullptr;     // [rows, stride / 32]: scale * total
   int64_t stride = 0;        // a multiple of 32
+  /// The values once more for tiles (ActivationTiles); null without AMX.
+  uint8_t* tiles = nullptr;
 
   /// Bytes for `rows` rows of `cols` activations; both factors below 2^31.
   static uint64_t bytes(int64_t rows, int64_t cols);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "kernels/amx.h"
 #include "kernels/targets.h"
 //
 #include "hwy/highway.h"
@@ -30,10 +31,16 @@ std::vector<int64_t> targets_of_this_cpu() {
   return targets;
 }
 
+// AVX-512 with the instructions of AMX beside it: no target of Highway's.
+constexpr std::string_view kAmx = "amx";
+
+bool has_amx_kernels(int64_t target) { return target == HWY_AVX3_DL && amx_available(); }
+
 }  // namespace
 
 std::vector<std::string> available_isas() {
   std::vector<std::string> names;
+  if (has_amx_kernels(targets_of_this_cpu().front())) names.emplace_back(kAmx);
   for (const int64_t target : targets_of_this_cpu()) names.push_back(lower_name(target));
   return names;
 }
@@ -41,13 +48,15 @@ std::vector<std::string> available_isas() {
 std::string current_isa() {
   targets_of_this_cpu();
   const std::vector<int64_t> allowed = hwy::SupportedAndGeneratedTargets();
-  return lower_name(allowed.empty() ? HWY_STATIC_TARGET : allowed.front());
+  const int64_t target = allowed.empty() ? HWY_STATIC_TARGET : allowed.front();
+  return has_amx_kernels(target) && amx_in_use() ? std::string(kAmx) : lower_name(target);
 }
 
 void set_isa(std::string_view name) {
   int64_t chosen = 0;
+  const bool with_amx = name == kAmx || name.empty();
   for (const int64_t target : targets_of_this_cpu()) {
-    if (lower_name(target) == name) chosen = target;
+    if (lower_name(target) == name || (name == kAmx && has_amx_kernels(target))) chosen = target;
   }
   if (chosen == 0 && !name.empty()) {
     std::string there;
@@ -55,6 +64,7 @@ void set_isa(std::string_view name) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("the instruction set \"{}\" is not available; this CPU has {}", name, there));
   }
+  use_amx(with_amx);
   hwy::SetSupportedTargetsForTest(chosen);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }

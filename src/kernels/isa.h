@@ -7,7 +7,7 @@
 namespace qwench {
 
 /// Instruction sets that the kernels were compiled for and this CPU has, best first, by Highway's names in
-/// lower case: "avx3", "avx2", "sse4", "neon", ...
+/// lower case: "amx" (AVX-512 and AMX), "avx3_dl", "avx3", "avx2", "sse4", "neon", ...
 std::vector<std::string> available_isas();
 
 /// The one in use.

@@ -11,6 +11,7 @@
 //
 #include "hwy/highway.h"
 //
+#include "kernels/amx_plain-inl.h"
 #include "kernels/packed_tile-inl.h"
 #include "kernels/plain_rows-inl.h"
 
@@ -26,16 +27,6 @@ constexpr int kRowsTogether = kLanes == 16 ? 8 : 4;
 constexpr int64_t kRowBlock = 192;
 static_assert(kRowBlock * kLinearChunk + kLinearChunk * kTileOuts <= kLinearScratch);
 static_assert(kLinearChunk % 16 == 0);
-
-// The columns of one panel, or fewer where [begin, end) cuts it.
-struct Columns {
-  int64_t from;
-  int64_t to;
-};
-
-Columns columns_of(int64_t n, int64_t outs, int64_t begin, int64_t end) {
-  return {std::max(n, begin), std::min(n + outs, end)};
-}
 
 // Adds a chunk's sums of columns from n on, one row of them, to y, and the bias with the last chunk.
 HWY_INLINE void Accumulate(const LinearArgs& a, int64_t row, int64_t n, Columns columns, int64_t k,
@@ -58,6 +49,7 @@ template <class Line>
 struct PlainPanels {
   static constexpr int kNumbers = Line::kNumbers;
   static constexpr int64_t kFetch = kPlainLineBytes * kFetchEvery / kNumbers;
+  static constexpr int64_t kGroupBytes = 32 / kNumbers * kPlainLineBytes;
   struct Panel {
     const uint8_t* lines;
   };
@@ -81,6 +73,10 @@ struct PlainPanels {
   static void widen(const Panel& panel, int64_t k, int64_t lines, float* to) {
     Widen<Line>(chunk(panel, k), lines, to);
   }
+  // Lines of bf16 of n numbers, in place or at `buffer`.
+  static const uint8_t* bf16_lines(const Panel& panel, int64_t k, int64_t /*n*/, uint8_t* /*buffer*/) {
+    return chunk(panel, k);
+  }
 
   const uint8_t* w;
   int64_t panel_bytes;
@@ -91,6 +87,7 @@ template <class Line>
 struct PlainRows {
   static constexpr int kNumbers = Line::kNumbers;
   static constexpr int64_t kFetch = 0;  // gathering fetches the next panel
+  static constexpr int64_t kGroupBytes = 0;
   struct Panel {
     const PlainMatrix& matrix;
     int64_t row;
@@ -120,6 +117,10 @@ struct PlainRows {
     gather(panel, k / kNumbers, lines, gathered);
     Widen<Line>(reinterpret_cast<const uint8_t*>(gathered), lines, to);
   }
+  static const uint8_t* bf16_lines(const Panel& panel, int64_t k, int64_t n, uint8_t* buffer) {
+    gather(panel, k / kNumbers, (n + kNumbers - 1) / kNumbers, reinterpret_cast<uint32_t*>(buffer));
+    return buffer;
+  }
 
   PlainMatrix matrix;
 };
@@ -128,6 +129,7 @@ struct PlainRows {
 struct PackedPanels {
   static constexpr int kNumbers = kPackedLineNumbers;
   static constexpr int64_t kFetch = kPackedLineBytes * kFetchEvery / kNumbers;
+  static constexpr int64_t kGroupBytes = 32 / kNumbers * kPackedLineBytes;
   using Panel = PackedPanel;
 
   explicit PackedPanels(const LinearArgs& a) : w(a.w), outliers(a.outliers), cols(a.cols) {}
@@ -143,6 +145,10 @@ struct PackedPanels {
   }
   static void widen(const Panel& panel, int64_t k, int64_t lines, float* to) {
     WidenPacked(panel, k / kNumbers, k / kNumbers + lines, to);
+  }
+  static const uint8_t* bf16_lines(const Panel& panel, int64_t k, int64_t n, uint8_t* buffer) {
+    UnpackLines(panel, k / kNumbers, (k + n) / kNumbers, buffer);
+    return buffer;
   }
 
   const std::byte* w;
@@ -241,6 +247,13 @@ void PlainRange(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
 
 void LinearRange(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   if (a.rows < 1 || begin >= end) return;
+#if HWY_TARGET == HWY_AVX3_DL
+  if (amx_in_use() && a.dtype == DType::bf16) {
+    if (a.packed) return RangeByTiles<PackedPanels>(a, begin, end, scratch);
+    if (a.in_rows) return RangeByTiles<PlainRows<LineBf16>>(a, begin, end, scratch);
+    return RangeByTiles<PlainPanels<LineBf16>>(a, begin, end, scratch);
+  }
+#endif
   if (a.packed) {
     Range<PackedPanels>(a, begin, end, scratch);
   } else if (a.dtype == DType::f32) {

@@ -35,8 +35,8 @@ struct LinearArgs {
 };
 
 inline constexpr int64_t kLinearChunk = 256;
-/// Floats of scratch memory that each thread needs: half of a small L2 cache.
-inline constexpr int64_t kLinearScratch = 224 * kLinearChunk;
+/// Floats of scratch memory that each thread needs: half of a small L2 cache, or more of a large one.
+inline constexpr int64_t kLinearScratch = 576 * kLinearChunk;
 
 void linear(const LinearArgs& args, int64_t begin, int64_t end, float* scratch);
 

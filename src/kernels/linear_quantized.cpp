@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/activation_tiles.h"
 #include "kernels/targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -11,6 +12,7 @@
 //
 #include "hwy/highway.h"
 //
+#include "kernels/amx_quantized-inl.h"
 #include "kernels/byte_tile-inl.h"
 #include "kernels/quantized_tile-inl.h"
 
@@ -18,20 +20,24 @@ HWY_BEFORE_NAMESPACE();
 namespace qwench {
 namespace HWY_NAMESPACE {
 
-// Panels that share the rows of x while these are in the L1 cache, of so many blocks: 48 or 64 columns of 512
-// numbers are 48 or 64 KB of the L2 cache.
-constexpr int kPanelsTogether = std::max(1, 48 / kPanelCols);
+// Panels share the rows of x while these are in the L1 cache. 48 or 64 columns of 512 numbers are 48 or 64 KB
+// of the L2 cache.
+constexpr int64_t kSharedCols = 48;
 constexpr int kPanelParts = 16;
-constexpr int64_t kPanelValues = int64_t{kPanelParts} * 32 * kPanelCols;
-constexpr int64_t kPanelScales = int64_t{kPanelParts} * 2 * kPanelCols;
-static_assert(kPanelsTogether * (kPanelValues / 2 + 2 * kPanelScales) <= kLinearScratch);
 
-// Tiles of a type: with rows [m, m + mr) of x, blocks from `block` on.
+// Tiles of a type: panels of kCols columns, and their products with rows [m, m + mr) of x, blocks from `block`
+// on.
 template <class P, bool kBytes>
 struct TilesOf {
   using Panel = QuantPanel;
   using Value = int16_t;
   static constexpr int kRows = kQuantRows;
+  static constexpr bool kWholeTiles = false;
+  static constexpr int kCols = kPanelCols;
+  static void fill(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
+                   const Panel& panel) {
+    FillPanel<P>(panels, g, first, parts, panel);
+  }
   static void times(const LinearArgs& a, const Panel& panel, int parts, int64_t m, int mr, int64_t block,
                     float* acc) {
     static constexpr auto kTiles =
@@ -45,6 +51,12 @@ struct TilesOf<P, true> {
   using Panel = BytePanel;
   using Value = uint8_t;
   static constexpr int kRows = kByteRows<P::kBits>;
+  static constexpr bool kWholeTiles = false;
+  static constexpr int kCols = kPanelCols;
+  static void fill(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
+                   const Panel& panel) {
+    FillPanel<P>(panels, g, first, parts, panel);
+  }
   static void times(const LinearArgs& a, const Panel& panel, int parts, int64_t m, int mr, int64_t block,
                     float* acc) {
     static_assert(P::kScales == 1 && P::kMins == (P::kMove == 0));
@@ -53,30 +65,75 @@ struct TilesOf<P, true> {
   }
 };
 
+#if HWY_TARGET == HWY_AVX3_DL
+// By tiles of AMX; rows [m, m + mr) begin at a multiple of 16.
+template <class P, bool kBytes>
+struct AmxTilesOf {
+  using Panel = SignedPanel;
+  using Value = uint8_t;
+  static constexpr int kRows = amx::kRows;
+  static constexpr bool kWholeTiles = true;
+  static constexpr int kCols = kTileCols;
+  static constexpr int kPlanes = kBytes ? 1 : 2;
+  static void fill(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
+                   const Panel& panel) {
+    FillSigned<P>(panels, g, first, parts, panel);
+  }
+  static void times(const LinearArgs& a, const Panel& panel, int parts, int64_t m, int mr, int64_t block,
+                    float* acc) {
+    static constexpr auto kTiles =
+        signed_tiles<kPlanes, P::kScales, P::kMins>(std::make_integer_sequence<int, kRows / 4>());
+    TileOfX x;
+    if constexpr (kBytes) {
+      x = of_rows(*a.bytes, m, block);
+      x.sums = a.bytes->sums + m * x.stride + block;
+    } else {
+      x = of_rows(*a.quantized, m, block);
+      const int64_t at = (m * x.stride + block) * P::kScales;
+      x.sums = (P::kScales == 1 ? a.quantized->sums : a.quantized->half_sums) + at;
+    }
+    kTiles[static_cast<size_t>(mr - 1) / 4](panel, parts, x, acc);
+  }
+
+ private:
+  template <class Rows>
+  static TileOfX of_rows(const Rows& rows, int64_t m, int64_t block) {
+    const int64_t blocks = rows.stride / 32;
+    const uint8_t* bytes = rows.tiles + ActivationTiles::offset(m, blocks, kPlanes);
+    return {bytes + block * kPlanes * ActivationTiles::kPlaneBytes, rows.scales + m * blocks + block, nullptr,
+            blocks};
+  }
+};
+#endif
+
 // Columns [from, to) of y, of which `n` is the first of the panel's, with all rows of x, blocks from k on.
 template <class Tiles>
 HWY_NOINLINE void AllRows(const LinearArgs& a, int64_t n, int64_t from, int64_t to, int64_t k, int parts,
                           const typename Tiles::Panel* panels) {
   const bool last = k + parts * 32 >= a.cols;
-  HWY_ALIGN float acc[Tiles::kRows * kPanelCols];
-  // Tiles of about as many rows each: a narrow last one would cost as much as a wide one.
+  constexpr int kCols = Tiles::kCols;
+  HWY_ALIGN float acc[Tiles::kRows * kCols];
+  // Tiles of about as many rows each, where a narrow last one would cost as much as a wide one.
   const int64_t tiles = (a.rows + Tiles::kRows - 1) / Tiles::kRows;
+  const auto first_row = [&](int64_t tile) {
+    return Tiles::kWholeTiles ? std::min(tile * Tiles::kRows, a.rows) : a.rows * tile / tiles;
+  };
   for (int64_t tile = 0; tile < tiles; ++tile) {
-    const int64_t m = a.rows * tile / tiles;
-    const int mr = static_cast<int>(a.rows * (tile + 1) / tiles - m);
-    for (int64_t j = n; j < to; j += kPanelCols) {
+    const int64_t m = first_row(tile);
+    const int mr = static_cast<int>(first_row(tile + 1) - m);
+    for (int64_t j = n; j < to; j += kCols) {
       const int64_t first = std::max(j, from);
-      const auto width = static_cast<size_t>(std::min(j + kPanelCols, to) - first);
+      const auto width = static_cast<size_t>(std::min(j + kCols, to) - first);
       float* y = a.y + m * a.y_stride + first;
       float* of_y = acc + (first - j);
       if (k == 0) {
-        std::fill_n(acc, mr * kPanelCols, 0.0F);
+        std::fill_n(acc, mr * kCols, 0.0F);
       } else {
-        for (int i = 0; i < mr; ++i) std::copy_n(y + i * a.y_stride, width, of_y + i * kPanelCols);
+        for (int i = 0; i < mr; ++i) std::copy_n(y + i * a.y_stride, width, of_y + i * kCols);
       }
-      Tiles::times(a, panels[(j - n) / kPanelCols], parts, m, mr, k / 32, acc);
+      Tiles::times(a, panels[(j - n) / kCols], parts, m, mr, k / 32, acc);
       for (int i = 0; i < mr; ++i) {
-        float* row = of_y + i * kPanelCols;
+        float* row = of_y + i * kCols;
         if (last && a.bias != nullptr) {
           for (size_t c = 0; c < width; ++c) row[c] += a.bias[first + static_cast<int64_t>(c)];
         }
@@ -86,41 +143,58 @@ HWY_NOINLINE void AllRows(const LinearArgs& a, int64_t n, int64_t from, int64_t 
   }
 }
 
-template <class P, bool kBytes>
+template <class P, class Tiles>
 HWY_NOINLINE void ManyRows(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
-  using Tiles = TilesOf<P, kBytes>;
-  constexpr int64_t kTogether = int64_t{kPanelsTogether} * kPanelCols;
+  constexpr int kCols = Tiles::kCols;
+  constexpr int kWide = kCols / static_cast<int>(kPanelRows);
+  constexpr int kTogether = std::max(1, static_cast<int>(kSharedCols) / kCols);
+  constexpr int64_t kValues = int64_t{kPanelParts} * 32 * kCols * int64_t{sizeof(typename Tiles::Value)} / 4;
+  constexpr int64_t kScales = int64_t{kPanelParts} * 2 * kCols;
+  static_assert(kTogether * (kValues + 2 * kScales) <= kLinearScratch);
   const PanelGeometry<P> g(a.cols);
-  typename Tiles::Panel panels[kPanelsTogether];
-  for (int i = 0; i < kPanelsTogether; ++i) {
-    float* at = scratch + i * (kPanelValues / 2 + 2 * kPanelScales);
-    panels[i] = {reinterpret_cast<typename Tiles::Value*>(at), at + kPanelValues / 2,
-                 at + kPanelValues / 2 + kPanelScales};
+  typename Tiles::Panel panels[kTogether];
+  for (int i = 0; i < kTogether; ++i) {
+    float* at = scratch + i * (kValues + 2 * kScales);
+    panels[i] = {reinterpret_cast<typename Tiles::Value*>(at), at + kValues, at + kValues + kScales};
   }
   const auto* w = reinterpret_cast<const uint8_t*>(a.w);
   const int64_t last_panel = (end - 1) / kPanelRows;
-  for (int64_t n = begin / kPanelRows * kPanelRows; n < end; n += kTogether) {
-    const int64_t to = std::min(n + kTogether, end);
+  for (int64_t n = begin / kPanelRows * kPanelRows; n < end; n += kTogether * kCols) {
+    const int64_t to = std::min<int64_t>(n + kTogether * kCols, end);
     for (int64_t k = 0; k < a.cols; k += kPanelParts * 32) {
       const int parts = static_cast<int>(std::min<int64_t>(kPanelParts, (a.cols - k) / 32));
-      for (int64_t j = n; j < to; j += kPanelCols) {
-        const uint8_t* wide[kPanelsWide];
-        for (int i = 0; i < kPanelsWide; ++i)
-          wide[i] = w + std::min(j / kPanelRows + i, last_panel) * g.bytes;
-        FillPanel<P>(wide, g, k / 32, parts, panels[(j - n) / kPanelCols]);
+      for (int64_t j = n; j < to; j += kCols) {
+        const uint8_t* wide[kWide];
+        for (int i = 0; i < kWide; ++i) wide[i] = w + std::min(j / kPanelRows + i, last_panel) * g.bytes;
+        Tiles::fill(wide, g, k / 32, parts, panels[(j - n) / kCols]);
       }
       AllRows<Tiles>(a, n, std::max(n, begin), to, k, parts, panels);
     }
   }
 }
 
+template <class P, bool kBytes>
+void ManyRowsOf(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+#if HWY_TARGET == HWY_AVX3_DL
+  if (amx_in_use()) {
+    constexpr int kRows = amx::kRows;
+    constexpr int kWeightRows = 8 / P::kScales;
+    constexpr int kXBytes = 32 / P::kScales;
+    const amx::Shapes shapes({kRows, kRows, kRows, kRows, kRows, kRows, kWeightRows, kWeightRows},
+                             {64, 64, 64, 64, kXBytes, kXBytes, 64, 64});
+    return ManyRows<P, AmxTilesOf<P, kBytes>>(a, begin, end, scratch);
+  }
+#endif
+  ManyRows<P, TilesOf<P, kBytes>>(a, begin, end, scratch);
+}
+
 void ManyQuantizedRows(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   WithPanelType(a.dtype, [&](auto type) {
     using P = decltype(type);
     if constexpr (P::kBytes) {
-      if (a.bytes != nullptr) return ManyRows<P, true>(a, begin, end, scratch);
+      if (a.bytes != nullptr) return ManyRowsOf<P, true>(a, begin, end, scratch);
     }
-    ManyRows<P, false>(a, begin, end, scratch);
+    ManyRowsOf<P, false>(a, begin, end, scratch);
   });
 }
 

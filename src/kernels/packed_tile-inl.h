@@ -191,6 +191,34 @@ HWY_NOINLINE void WidenPacked(const PackedPanel& panel, int64_t first_line, int6
   }
 }
 
+// Lines of plain panels of bf16 (plain_panels.h) at `to`, from lines [first_line, last_line) of a panel.
+HWY_NOINLINE void UnpackLines(const PackedPanel& panel, int64_t first_line, int64_t last_line, uint8_t* to) {
+  const uint8_t* at = panel.lines + first_line * kPackedLineBytes;
+  uint8_t* of_line = to;
+  for (int64_t line = first_line; line < last_line; ++line, at += kPackedLineBytes) {
+    PackedLine w;
+    LoadPacked(panel.table, at, w);
+    const hn::Rebind<uint32_t, DL> d32;
+    Unroll<kPackedVectors>([&](auto v) HWY_ATTR __attribute__((always_inline)) {
+      Unroll<2>([&](auto pair) HWY_ATTR __attribute__((always_inline)) {
+        const auto first = hn::ShiftRight<16>(hn::BitCast(d32, w.w[v][pair * 2]));
+        const auto second = hn::BitCast(d32, w.w[v][pair * 2 + 1]);
+        hn::StoreU(hn::Or(first, second), d32,
+                   reinterpret_cast<uint32_t*>(of_line + pair * kPlainLineBytes + v * kPackedLanes * 4));
+      });
+    });
+    of_line += 2 * kPlainLineBytes;
+  }
+  const PackedOutlier* next = OutliersFrom(panel, first_line);
+  for (; next != panel.outliers_end && int64_t{next->at} < last_line * 64; ++next) {
+    const int64_t line = next->at / 64;
+    const int64_t place = PlaceOf(next->at % 64);
+    const int64_t k = (line - first_line) * kPackedLineNumbers + place / kPanelOuts;
+    const int64_t row = place % kPanelOuts;
+    to[k / 2 * kPlainLineBytes + row * 4 + k % 2 * 2 + 1] = static_cast<uint8_t>(next->high);
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace qwench
 HWY_AFTER_NAMESPACE();

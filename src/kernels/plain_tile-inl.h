@@ -42,6 +42,16 @@ constexpr int kTilePanels = 1;
 constexpr int kTileOuts = kTilePanels * kPanelOuts;
 constexpr int kTileWidth = kTilePanels * kPanelWidth;
 
+// The columns of one panel, or fewer where [begin, end) cuts it.
+struct Columns {
+  int64_t from;
+  int64_t to;
+};
+
+HWY_INLINE Columns columns_of(int64_t n, int64_t outs, int64_t begin, int64_t end) {
+  return {std::max(n, begin), std::min(n + outs, end)};
+}
+
 // A line of a panel as f32, kNumbers numbers of each row: Load(line, v, out) gives those of the rows [v *
 // kLanes, (v + 1) * kLanes), and Last the same of a panel's last numbers.
 struct LineF32 {

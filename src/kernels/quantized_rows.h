@@ -20,6 +20,8 @@ struct QuantizedRows {
   float* sums = nullptr;       // [rows, stride / 32]: the sum of the block's x as quantized
   float* half_sums = nullptr;  // [rows, stride / 16]: of each 16
   int64_t stride = 0;          // a multiple of 32
+  /// The values once more for tiles (ActivationTiles), low bytes and high bytes; null without AMX.
+  uint8_t* tiles = nullptr;
 
   /// Bytes for `rows` rows of `cols` activations; both factors below 2^31.
   static uint64_t bytes(int64_t rows, int64_t cols);

@@ -39,15 +39,15 @@ struct QuantPanel {
   float* mins;
 };
 
-// The scales and minima of parts [first, first + parts) of a panel, in columns kPanelCols apart.
-template <class P>
+// The scales and minima of parts [first, first + parts) of a panel, those of a block in rows of kCols.
+template <class P, int kCols = kPanelCols>
 HWY_INLINE void FillScales(const uint8_t* panel, const PanelGeometry<P>& g, int64_t first, int parts,
                            float* scales, float* mins) {
   const uint8_t* from = panel + g.quants + first / P::kParts * P::kScaleBytes;
   for (int part = 0; part < parts; part += P::kParts, from += P::kScaleBytes) {
     FetchLines<P::kScaleBytes>(from + g.ahead(first + part).scales);
-    const int at = part * P::kScales * kPanelCols;
-    P::Scales::Get(from, scales + at, mins + at, kPanelCols);
+    const int at = part * P::kScales * kCols;
+    P::Scales::Get(from, scales + at, mins + at, kCols);
   }
 }
 

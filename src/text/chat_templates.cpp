@@ -70,7 +70,7 @@ ChatTemplates ChatTemplates::from_tokenizer_config(const Json& config, const std
 ChatTemplates ChatTemplates::from_folder(const std::filesystem::path& folder) {
   ChatTemplates templates;
   const auto config = folder / "tokenizer_config.json";
-  if (std::filesystem::exists(config)) {
+  if (is_there(config)) {
     templates = from_tokenizer_config(parse_json(read_text_file(config, kMaxConfigBytes), config.string()),
                                       config.string());
   }
@@ -78,7 +78,7 @@ ChatTemplates ChatTemplates::from_folder(const std::filesystem::path& folder) {
     templates.add(name, read_text_file(path, kMaxTemplateFileBytes), path.string());
   };
   const auto main = folder / "chat_template.jinja";
-  if (std::filesystem::exists(main)) add_file("default", main);
+  if (is_there(main)) add_file("default", main);
   for (const char* subfolder : {"chat_templates", "additional_chat_templates"}) {
     if (!std::filesystem::is_directory(folder / subfolder)) continue;
     std::vector<std::filesystem::path> files;

@@ -279,7 +279,7 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_folder(const std::filesystem::p
   const std::filesystem::path file = folder / "tokenizer.json";
   TokenizerParts parts = parse_tokenizer_json(MappedFile::open(file).text(), file.string());
   const std::filesystem::path config = folder / "tokenizer_config.json";
-  if (std::filesystem::exists(config)) {
+  if (is_there(config)) {
     apply_tokenizer_config(parse_json(read_text_file(config), config.string()), config.string(), parts);
   }
   return std::make_shared<const Tokenizer>(std::move(parts));

@@ -176,6 +176,13 @@ TEST_F(CheckpointFolder, AnIndexDoesNotLeadOutOfTheFolder) {
   }
 }
 
+TEST_F(CheckpointFolder, AnIndexsNameThatNoFileCanHaveIsRefused) {
+  write_model_ = false;
+  const std::string name = std::string(300, 'a') + ".safetensors";
+  write("model.safetensors.index.json", R"({"weight_map": {"model.norm.weight": ")" + name + "\"}}");
+  EXPECT_THAT(refusal().first, HasSubstr(name + ": File name too long"));
+}
+
 TEST_F(CheckpointFolder, ABrokenIndexIsRefused) {
   write_model_ = false;
   write("m.safetensors", file_of(tensors_));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kernels/amx.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -18,6 +19,19 @@ TEST(Isa, TheBestIsUsedUnlessAnotherIsChosen) {
   set_isa("");
   EXPECT_EQ(current_isa(), isas.front());
 }
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__clang__)
+TEST(Isa, InstructionsOfTheCpuAreNotLeftUnused) {
+  const std::string best = available_isas().front();
+  if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vpopcntdq")) {
+    EXPECT_EQ(best, amx_available() ? "amx" : "avx3_dl");
+  } else if (__builtin_cpu_supports("avx512bw")) {
+    EXPECT_EQ(best, "avx3");
+  } else if (__builtin_cpu_supports("avx2")) {
+    EXPECT_EQ(best, "avx2");
+  }
+}
+#endif
 
 TEST(Isa, AnUnknownNameIsAnErrorThatListsWhatThereIs) {
   try {

@@ -1,0 +1,313 @@
+// Products of rows of x with bf16 weights by tiles (amx_tiles.h). x is cut into three parts of bf16 that add
+// up to it exactly; for each output one chain goes over groups of 32 along k, the largest parts first, as the
+// instruction sums them up. It is the same for one row and for many.
+
+#include "kernels/amx.h"
+#include "kernels/plain_tile-inl.h"
+
+#if defined(QWENCH_KERNELS_AMX_PLAIN_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef QWENCH_KERNELS_AMX_PLAIN_INL_H_
+#undef QWENCH_KERNELS_AMX_PLAIN_INL_H_
+#else
+#define QWENCH_KERNELS_AMX_PLAIN_INL_H_
+#endif
+
+#if HWY_TARGET == HWY_AVX3_DL
+#include "kernels/amx_tiles.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace qwench {
+namespace HWY_NAMESPACE {
+
+// Numbers of a row in a tile.
+constexpr int64_t kGroup = 32;
+constexpr int kParts = 3;
+// Weights of one panel that are used together: 16 KB of the L1 cache.
+constexpr int64_t kMostNumbers = 512;
+
+// The parts of 32 numbers of x, `count` of which are there, each at `to` + part * stride.
+HWY_INLINE void SplitGroup(const float* x, int64_t count, uint8_t* to, int64_t stride) {
+  const hn::Repartition<uint16_t, DF> d16;
+  const auto mask = hn::Set(DU(), 0xFFFF0000U);
+  VF rest[2] = {hn::LoadU(DF(), x), count > kStep ? hn::LoadU(DF(), x + kStep) : hn::Zero(DF())};
+  for (int part = 0; part < kParts; ++part, to += stride) {
+    hn::Vec<decltype(d16)> highs[2];
+    for (int i = 0; i < 2; ++i) {
+      const auto high = hn::And(hn::BitCast(DU(), rest[i]), mask);
+      rest[i] = hn::Sub(rest[i], hn::BitCast(DF(), high));
+      highs[i] = hn::BitCast(d16, high);
+    }
+    hn::StoreU(hn::ConcatOdd(d16, highs[1], highs[0]), d16, reinterpret_cast<uint16_t*>(to));
+  }
+}
+
+// Rows of x cut into parts: tiles [row / height][group][part], each `height` x 32.
+class SplitRows {
+ public:
+  SplitRows(float* memory, int height) : at_(reinterpret_cast<uint8_t*>(memory)), height_(height) {}
+
+  // Groups of how many numbers fit for so many tiles of rows: a multiple of kLinearChunk.
+  static int64_t most_numbers(int64_t tiles, int64_t height) {
+    const int64_t groups =
+        kLinearScratch * static_cast<int64_t>(sizeof(float)) / (tiles * kParts * height * amx::kRowBytes);
+    return groups * kGroup / kLinearChunk * kLinearChunk;
+  }
+
+  // Numbers [k, k + count) of rows [first, first + rows).
+  void split(const LinearArgs& a, int64_t first, int64_t rows, int64_t k, int64_t count) {
+    groups_ = (count + kGroup - 1) / kGroup;
+    const int64_t padded = (rows + height_ - 1) / height_ * height_;
+    for (int64_t r = 0; r < padded; ++r) {
+      uint8_t* to = at_ + r / height_ * groups_ * group_bytes() + r % height_ * amx::kRowBytes;
+      const float* x = a.x + (first + r) * a.x_stride + k;
+      for (int64_t g = 0; g < groups_; ++g, to += group_bytes(), x += kGroup) {
+        if (r < rows) {
+          SplitGroup(x, count - g * kGroup, to, part_bytes());
+        } else {
+          for (int part = 0; part < kParts; ++part)
+            std::memset(to + part * part_bytes(), 0, amx::kRowBytes);
+        }
+      }
+    }
+  }
+
+  const uint8_t* tile(int64_t tile) const { return at_ + tile * groups_ * group_bytes(); }
+  int64_t groups() const { return groups_; }
+  int64_t part_bytes() const { return height_ * amx::kRowBytes; }
+  int64_t group_bytes() const { return kParts * part_bytes(); }
+
+ private:
+  uint8_t* at_;
+  int64_t height_;
+  int64_t groups_ = 0;
+};
+
+// Lines of a panel for numbers [k, k + count), a whole number of groups: in place, or in `buffer`.
+template <class Panels>
+HWY_INLINE const uint8_t* WholeLines(const typename Panels::Panel& panel, int64_t k, int64_t count,
+                                     uint8_t* buffer) {
+  const uint8_t* lines = Panels::bf16_lines(panel, k, count, buffer);
+  const int64_t there = (count + 1) / 2 * kPlainLineBytes;
+  const int64_t wanted = (count + kGroup - 1) / kGroup * amx::kTileBytes;
+  if (there == wanted) return lines;
+  if (lines != buffer) std::memcpy(buffer, lines, static_cast<size_t>(there));
+  std::memset(buffer + there, 0, static_cast<size_t>(wanted - there));
+  return buffer;
+}
+
+// Sums of a tile's rows and a panel's columns on their way between tiles and y.
+struct TileOfY {
+  const LinearArgs& a;
+  int64_t first;  // row
+  int64_t rows;
+  int64_t n;        // first column of the panel
+  Columns columns;  // those that are wanted
+  bool last;        // of the chunks of k
+
+  bool in_place(int64_t height) const {
+    return rows == height && columns.from == n && columns.to == n + kPanelOuts &&
+           !(last && a.bias != nullptr);
+  }
+  float* y() const { return a.y + first * a.y_stride + n; }
+
+  template <int kTile>
+  void load(int64_t height) const {
+    if (in_place(height)) return amx::load<kTile>(y(), a.y_stride * 4);
+    HWY_ALIGN float sums[amx::kRows * kPanelOuts] = {};
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t j = columns.from; j < columns.to; ++j)
+        sums[r * kPanelOuts + j - n] = y()[r * a.y_stride + j - n];
+    }
+    amx::load<kTile>(sums, amx::kRowBytes);
+  }
+
+  template <int kTile>
+  void store(int64_t height) const {
+    if (in_place(height)) return amx::store<kTile>(y(), a.y_stride * 4);
+    HWY_ALIGN float sums[amx::kRows * kPanelOuts];
+    amx::store<kTile>(sums, amx::kRowBytes);
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t j = columns.from; j < columns.to; ++j) {
+        const float sum = sums[r * kPanelOuts + j - n];
+        y()[r * a.y_stride + j - n] = last && a.bias != nullptr ? sum + a.bias[j] : sum;
+      }
+    }
+  }
+};
+
+// How far ahead of what is read each of a few panels is fetched, in bytes.
+constexpr int64_t kAheadOfPanels = 4096;
+
+// At most 16 rows of x: four panels at a time, so that as many chains hide the instruction's latency.
+template <class Panels>
+void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  constexpr int kTogether = 4;
+  const auto height = static_cast<int>(a.rows);
+  const amx::Shapes shapes({height, height, height, height, height, height, height, amx::kRows},
+                           {64, 64, 64, 64, 64, 64, 64, 64});
+  const Panels panels(a);
+  const int64_t last_panel = (end - 1) / kPanelOuts;
+  // Of each panel, what is read some lines later, or at the beginning of the next one that is read.
+  const int64_t panel_bytes = a.cols / kGroup * Panels::kGroupBytes;
+  const auto ahead_of = [&](int64_t k) {
+    const int64_t at = k / kGroup * Panels::kGroupBytes + kAheadOfPanels;
+    return kAheadOfPanels + (at < panel_bytes ? 0 : (kTogether - 1) * panel_bytes);
+  };
+  SplitRows rows(scratch, height);
+  const int64_t most = SplitRows::most_numbers(1, height);
+  HWY_ALIGN uint8_t buffers[kTogether][kLinearChunk * kPlainLineBytes / 2];
+  for (int64_t from = 0; from < a.cols; from += most) {
+    const int64_t to = std::min(from + most, a.cols);
+    rows.split(a, 0, a.rows, from, to - from);
+    for (int64_t n = begin / kPanelOuts * kPanelOuts; n < end; n += kTogether * kPanelOuts) {
+      const auto of_y = [&](int64_t p) {
+        const int64_t at = n + p * kPanelOuts;
+        return TileOfY{a, 0, a.rows, at, columns_of(at, kPanelOuts, begin, end), to == a.cols};
+      };
+      Unroll<kTogether>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
+        if (from == 0 || n + p * kPanelOuts >= end) {
+          amx::zero<p>();
+        } else {
+          of_y(p).template load<p>(height);
+        }
+      });
+      const uint8_t* x = rows.tile(0);
+      for (int64_t k = from; k < to; k += kLinearChunk) {
+        const int64_t count = std::min(kLinearChunk, to - k);
+        const uint8_t* lines[kTogether];
+        const uint8_t* ahead[kTogether];
+        for (int p = 0; p < kTogether; ++p) {
+          const auto panel = panels.panel(std::min(n / kPanelOuts + p, last_panel));
+          ahead[p] = Panels::chunk(panel, k) + ahead_of(k);
+          lines[p] = WholeLines<Panels>(panel, k, count, buffers[p]);
+        }
+        for (int64_t g = 0; g < (count + kGroup - 1) / kGroup; ++g, x += rows.group_bytes()) {
+          amx::load<4>(x, amx::kRowBytes);
+          amx::load<5>(x + rows.part_bytes(), amx::kRowBytes);
+          amx::load<6>(x + 2 * rows.part_bytes(), amx::kRowBytes);
+          Unroll<kTogether>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
+            const uint8_t* w = lines[p] + g * amx::kTileBytes;
+            amx::load<7>(w, amx::kRowBytes);
+            for (int64_t line = 0; line < Panels::kGroupBytes; line += kPlainLineBytes)
+              fetch_ahead(ahead[p] + g * Panels::kGroupBytes + line);
+            amx::multiply_bf16<p, 4, 7>();
+            amx::multiply_bf16<p, 5, 7>();
+            amx::multiply_bf16<p, 6, 7>();
+          });
+        }
+      }
+      Unroll<kTogether>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
+        if (n + p * kPanelOuts < end) of_y(p).template store<p>(height);
+      });
+    }
+  }
+}
+
+// Sums of 32 rows of x, or of 16 where not `both`, and two panels, over `groups` groups.
+template <bool kBoth>
+HWY_INLINE void TilesTimesPanels(const SplitRows& rows, int64_t tile, const uint8_t* const* lines,
+                                 const uint8_t* const* ahead, int64_t ahead_lines) {
+  const uint8_t* x0 = rows.tile(tile);
+  const uint8_t* x1 = kBoth ? rows.tile(tile + 1) : x0;
+  int64_t fetched = 0;
+  for (int64_t g = 0; g < rows.groups(); ++g) {
+    amx::load<6>(lines[0] + g * amx::kTileBytes, amx::kRowBytes);
+    amx::load<7>(lines[1] + g * amx::kTileBytes, amx::kRowBytes);
+    for (int64_t i = 0; i < ahead_lines; ++i, fetched += kPlainLineBytes) {
+      fetch_ahead(ahead[0] + fetched);
+      fetch_ahead(ahead[1] + fetched);
+    }
+    for (int part = 0; part < kParts; ++part, x0 += amx::kTileBytes, x1 += amx::kTileBytes) {
+      amx::load<4>(x0, amx::kRowBytes);
+      if constexpr (kBoth) amx::load<5>(x1, amx::kRowBytes);
+      amx::multiply_bf16<0, 4, 6>();
+      amx::multiply_bf16<1, 4, 7>();
+      if constexpr (kBoth) {
+        amx::multiply_bf16<2, 5, 6>();
+        amx::multiply_bf16<3, 5, 7>();
+      }
+    }
+  }
+}
+
+template <class Panels>
+void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  constexpr int kTogether = 2;
+  const amx::Shapes shapes({16, 16, 16, 16, 16, 16, 16, 16}, {64, 64, 64, 64, 64, 64, 64, 64});
+  const Panels panels(a);
+  const int64_t last_panel = (end - 1) / kPanelOuts;
+  const int64_t all_tiles = (a.rows + amx::kRows - 1) / amx::kRows;
+  SplitRows rows(scratch, amx::kRows);
+  int64_t blocks = 1;
+  while (SplitRows::most_numbers((all_tiles + blocks - 1) / blocks, amx::kRows) < kLinearChunk) ++blocks;
+  HWY_ALIGN uint8_t buffers[kTogether][kMostNumbers * kPlainLineBytes / 2];
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t first = all_tiles * b / blocks * amx::kRows;
+    const int64_t last = std::min(all_tiles * (b + 1) / blocks * amx::kRows, a.rows);
+    const int64_t tiles = (last - first + amx::kRows - 1) / amx::kRows;
+    const int64_t most = std::min(SplitRows::most_numbers(tiles, amx::kRows), kMostNumbers);
+    for (int64_t k = 0; k < a.cols; k += most) {
+      const int64_t count = std::min(most, a.cols - k);
+      rows.split(a, first, last - first, k, count);
+      for (int64_t n = begin / kPanelOuts * kPanelOuts; n < end; n += kTogether * kPanelOuts) {
+        const uint8_t* lines[kTogether];
+        const uint8_t* ahead[kTogether];
+        for (int p = 0; p < kTogether; ++p) {
+          const auto panel_at = [&](int64_t i) { return panels.panel(std::min(i, last_panel)); };
+          lines[p] = WholeLines<Panels>(panel_at(n / kPanelOuts + p), k, count, buffers[p]);
+          ahead[p] = panels.chunk(panel_at(n / kPanelOuts + p + kTogether), k);
+        }
+        const int64_t pairs = (tiles + 1) / 2;
+        const int64_t ahead_lines = (Panels::kGroupBytes / kPlainLineBytes + pairs - 1) / pairs;
+        for (int64_t tile = 0; tile < tiles; tile += 2) {
+          const bool both = tile + 1 < tiles;
+          const auto of_y = [&](int64_t i) {
+            const int64_t row = first + (tile + i / 2) * amx::kRows;
+            const int64_t at = n + i % 2 * kPanelOuts;
+            return TileOfY{a,
+                           row,
+                           std::min<int64_t>(amx::kRows, last - row),
+                           at,
+                           columns_of(at, kPanelOuts, begin, end),
+                           k + count == a.cols};
+          };
+          const auto is_there = [&](int64_t i) {
+            return (i < 2 || both) && n + i % 2 * kPanelOuts < end;
+          };
+          Unroll<4>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
+            if (k == 0) {
+              amx::zero<i>();
+            } else if (is_there(i)) {
+              of_y(i).template load<i>(amx::kRows);
+            }
+          });
+          if (both) {
+            TilesTimesPanels<true>(rows, tile, lines, ahead, ahead_lines);
+          } else {
+            TilesTimesPanels<false>(rows, tile, lines, ahead, ahead_lines);
+          }
+          for (int p = 0; p < kTogether; ++p) ahead[p] += rows.groups() * ahead_lines * kPlainLineBytes;
+          Unroll<4>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
+            if (is_there(i)) of_y(i).template store<i>(amx::kRows);
+          });
+        }
+      }
+    }
+  }
+}
+
+template <class Panels>
+void RangeByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  if (a.rows <= amx::kRows) {
+    FewByTiles<Panels>(a, begin, end, scratch);
+  } else {
+    ManyByTiles<Panels>(a, begin, end, scratch);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace qwench
+HWY_AFTER_NAMESPACE();
+
+#endif
+#endif

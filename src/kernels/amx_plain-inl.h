@@ -22,8 +22,9 @@ namespace HWY_NAMESPACE {
 // Numbers of a row in a tile.
 constexpr int64_t kGroup = 32;
 constexpr int kParts = 3;
-// Weights of one panel that are used together: 16 KB of the L1 cache.
-constexpr int64_t kMostNumbers = 512;
+// Numbers along k that are summed up in tiles before sums go to y and come back, which costs a third of the
+// time with 256 of them.
+constexpr int64_t kMostNumbers = 1024;
 
 // The parts of 32 numbers of x, `count` of which are there, each at `to` + part * stride.
 HWY_INLINE void SplitGroup(const float* x, int64_t count, uint8_t* to, int64_t stride) {
@@ -46,12 +47,11 @@ class SplitRows {
  public:
   SplitRows(float* memory, int height) : at_(reinterpret_cast<uint8_t*>(memory)), height_(height) {}
 
-  // Groups of how many numbers fit for so many tiles of rows: a multiple of kLinearChunk.
-  static int64_t most_numbers(int64_t tiles, int64_t height) {
-    const int64_t groups =
-        kLinearScratch * static_cast<int64_t>(sizeof(float)) / (tiles * kParts * height * amx::kRowBytes);
-    return groups * kGroup / kLinearChunk * kLinearChunk;
+  // How many numbers of `height` rows fit, a multiple of kLinearChunk, and how many tiles of so many numbers.
+  static int64_t most_numbers(int64_t height) {
+    return kMemory / (kParts * height * amx::kRowBytes) * kGroup / kLinearChunk * kLinearChunk;
   }
+  static int64_t most_tiles(int64_t numbers) { return kMemory / (numbers / kGroup * kParts * amx::kTileBytes); }
 
   // Numbers [k, k + count) of rows [first, first + rows).
   void split(const LinearArgs& a, int64_t first, int64_t rows, int64_t k, int64_t count) {
@@ -77,6 +77,9 @@ class SplitRows {
   int64_t group_bytes() const { return kParts * part_bytes(); }
 
  private:
+  static constexpr int64_t kMemory = kLinearScratch * int64_t{sizeof(float)};
+  static_assert(kMemory >= kMostNumbers / kGroup * kParts * amx::kTileBytes);
+
   uint8_t* at_;
   int64_t height_;
   int64_t groups_ = 0;
@@ -137,6 +140,7 @@ struct TileOfY {
 
 // How far ahead of what is read each of a few panels is fetched, in bytes.
 constexpr int64_t kAheadOfPanels = 4096;
+constexpr int64_t kSoon = 2048;
 
 // At most 16 rows of x: four panels at a time, so that as many chains hide the instruction's latency.
 template <class Panels>
@@ -154,7 +158,7 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
     return kAheadOfPanels + (at < panel_bytes ? 0 : (kTogether - 1) * panel_bytes);
   };
   SplitRows rows(scratch, height);
-  const int64_t most = SplitRows::most_numbers(1, height);
+  const int64_t most = SplitRows::most_numbers(height);
   HWY_ALIGN uint8_t buffers[kTogether][kLinearChunk * kPlainLineBytes / 2];
   for (int64_t from = 0; from < a.cols; from += most) {
     const int64_t to = std::min(from + most, a.cols);
@@ -188,8 +192,10 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
           Unroll<kTogether>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
             const uint8_t* w = lines[p] + g * amx::kTileBytes;
             amx::load<7>(w, amx::kRowBytes);
-            for (int64_t line = 0; line < Panels::kGroupBytes; line += kPlainLineBytes)
+            for (int64_t line = 0; line < Panels::kGroupBytes; line += kPlainLineBytes) {
               fetch_ahead(ahead[p] + g * Panels::kGroupBytes + line);
+              __builtin_prefetch(w + kSoon + line, 0, 3);
+            }
             amx::multiply_bf16<p, 4, 7>();
             amx::multiply_bf16<p, 5, 7>();
             amx::multiply_bf16<p, 6, 7>();
@@ -238,14 +244,14 @@ void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch
   const int64_t last_panel = (end - 1) / kPanelOuts;
   const int64_t all_tiles = (a.rows + amx::kRows - 1) / amx::kRows;
   SplitRows rows(scratch, amx::kRows);
-  int64_t blocks = 1;
-  while (SplitRows::most_numbers((all_tiles + blocks - 1) / blocks, amx::kRows) < kLinearChunk) ++blocks;
+  const int64_t most = std::min((a.cols + kLinearChunk - 1) / kLinearChunk * kLinearChunk, kMostNumbers);
+  const int64_t tiles_together = SplitRows::most_tiles(most);
+  const int64_t blocks = (all_tiles + tiles_together - 1) / tiles_together;
   HWY_ALIGN uint8_t buffers[kTogether][kMostNumbers * kPlainLineBytes / 2];
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t first = all_tiles * b / blocks * amx::kRows;
     const int64_t last = std::min(all_tiles * (b + 1) / blocks * amx::kRows, a.rows);
     const int64_t tiles = (last - first + amx::kRows - 1) / amx::kRows;
-    const int64_t most = std::min(SplitRows::most_numbers(tiles, amx::kRows), kMostNumbers);
     for (int64_t k = 0; k < a.cols; k += most) {
       const int64_t count = std::min(most, a.cols - k);
       rows.split(a, first, last - first, k, count);

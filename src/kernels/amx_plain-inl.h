@@ -1,6 +1,8 @@
-// Products of rows of x with bf16 weights by tiles (amx_tiles.h). x is cut into three parts of bf16 that add
-// up to it exactly; for each output one chain goes over groups of 32 along k, the largest parts first, as the
-// instruction sums them up. It is the same for one row and for many.
+// Products of rows of x with weights of bf16 and f16 by tiles (amx_tiles.h). Numbers are cut into parts of
+// bf16 that add up to them exactly: x into three, f16 into two. For each output one chain goes over groups of
+// 32 along k, as the instruction sums them up: the first part of the weights with all parts of x, then the
+// second with the first two; what is left out is below 2^-24 of a product. It is the same for one row and for
+// many.
 
 #include "kernels/amx.h"
 #include "kernels/plain_tile-inl.h"
@@ -21,7 +23,7 @@ namespace HWY_NAMESPACE {
 
 // Numbers of a row in a tile.
 constexpr int64_t kGroup = 32;
-constexpr int kParts = 3;
+constexpr int kPartsOfX = 3;
 // Numbers along k that are summed up in tiles before sums go to y and come back, which costs a third of the
 // time with 256 of them.
 constexpr int64_t kMostNumbers = 1024;
@@ -31,7 +33,7 @@ HWY_INLINE void SplitGroup(const float* x, int64_t count, uint8_t* to, int64_t s
   const hn::Repartition<uint16_t, DF> d16;
   const auto mask = hn::Set(DU(), 0xFFFF0000U);
   VF rest[2] = {hn::LoadU(DF(), x), count > kStep ? hn::LoadU(DF(), x + kStep) : hn::Zero(DF())};
-  for (int part = 0; part < kParts; ++part, to += stride) {
+  for (int part = 0; part < kPartsOfX; ++part, to += stride) {
     hn::Vec<decltype(d16)> highs[2];
     for (int i = 0; i < 2; ++i) {
       const auto high = hn::And(hn::BitCast(DU(), rest[i]), mask);
@@ -49,9 +51,9 @@ class SplitRows {
 
   // How many numbers of `height` rows fit, a multiple of kLinearChunk, and how many tiles of so many numbers.
   static int64_t most_numbers(int64_t height) {
-    return kMemory / (kParts * height * amx::kRowBytes) * kGroup / kLinearChunk * kLinearChunk;
+    return kMemory / (kPartsOfX * height * amx::kRowBytes) * kGroup / kLinearChunk * kLinearChunk;
   }
-  static int64_t most_tiles(int64_t numbers) { return kMemory / (numbers / kGroup * kParts * amx::kTileBytes); }
+  static int64_t most_tiles(int64_t numbers) { return kMemory / (numbers / kGroup * kPartsOfX * amx::kTileBytes); }
 
   // Numbers [k, k + count) of rows [first, first + rows).
   void split(const LinearArgs& a, int64_t first, int64_t rows, int64_t k, int64_t count) {
@@ -64,7 +66,7 @@ class SplitRows {
         if (r < rows) {
           SplitGroup(x, count - g * kGroup, to, part_bytes());
         } else {
-          for (int part = 0; part < kParts; ++part)
+          for (int part = 0; part < kPartsOfX; ++part)
             std::memset(to + part * part_bytes(), 0, amx::kRowBytes);
         }
       }
@@ -74,28 +76,56 @@ class SplitRows {
   const uint8_t* tile(int64_t tile) const { return at_ + tile * groups_ * group_bytes(); }
   int64_t groups() const { return groups_; }
   int64_t part_bytes() const { return height_ * amx::kRowBytes; }
-  int64_t group_bytes() const { return kParts * part_bytes(); }
+  int64_t group_bytes() const { return kPartsOfX * part_bytes(); }
 
  private:
   static constexpr int64_t kMemory = kLinearScratch * int64_t{sizeof(float)};
-  static_assert(kMemory >= kMostNumbers / kGroup * kParts * amx::kTileBytes);
+  static_assert(kMemory >= kMostNumbers / kGroup * kPartsOfX * amx::kTileBytes);
 
   uint8_t* at_;
   int64_t height_;
   int64_t groups_ = 0;
 };
 
-// Lines of a panel for numbers [k, k + count), a whole number of groups: in place, or in `buffer`.
+// A group of a panel of f16, which may lie where `to` begins, as two tiles of bf16.
+HWY_INLINE void SplitHalves(const uint8_t* lines, uint8_t* to) {
+  const auto mask = hn::Set(DU(), 0xFFFF0000U);
+  const auto pair = [&](auto even, auto odd) HWY_ATTR __attribute__((always_inline)) {
+    return hn::Or(hn::ShiftRight<16>(even), odd);
+  };
+  for (int64_t line = amx::kRows - 1; line >= 0; --line) {
+    VF w[2];
+    LineF16::Load(lines + line * kPlainLineBytes, 0, w);
+    const auto even = hn::And(hn::BitCast(DU(), w[0]), mask);
+    const auto odd = hn::And(hn::BitCast(DU(), w[1]), mask);
+    const auto even_rest = hn::BitCast(DU(), hn::Sub(w[0], hn::BitCast(DF(), even)));
+    const auto odd_rest = hn::BitCast(DU(), hn::Sub(w[1], hn::BitCast(DF(), odd)));
+    auto* at = reinterpret_cast<uint32_t*>(to + line * kPlainLineBytes);
+    hn::StoreU(pair(even_rest, odd_rest), DU(), at + amx::kTileBytes / 4);
+    hn::StoreU(pair(even, odd), DU(), at);
+  }
+}
+
+// Lines of a panel for numbers [k, k + count), a whole number of groups: in place, or in `buffer`. Tiles of
+// their parts where there are two.
 template <class Panels>
-HWY_INLINE const uint8_t* WholeLines(const typename Panels::Panel& panel, int64_t k, int64_t count,
-                                     uint8_t* buffer) {
-  const uint8_t* lines = Panels::bf16_lines(panel, k, count, buffer);
+HWY_INLINE const uint8_t* WholeGroups(const typename Panels::Panel& panel, int64_t k, int64_t count,
+                                      uint8_t* buffer) {
+  const uint8_t* lines = Panels::lines(panel, k, count, buffer);
   const int64_t there = (count + 1) / 2 * kPlainLineBytes;
   const int64_t wanted = (count + kGroup - 1) / kGroup * amx::kTileBytes;
-  if (there == wanted) return lines;
-  if (lines != buffer) std::memcpy(buffer, lines, static_cast<size_t>(there));
-  std::memset(buffer + there, 0, static_cast<size_t>(wanted - there));
-  return buffer;
+  if (there != wanted) {
+    if (lines != buffer) std::memcpy(buffer, lines, static_cast<size_t>(there));
+    std::memset(buffer + there, 0, static_cast<size_t>(wanted - there));
+    lines = buffer;
+  }
+  if constexpr (Panels::kParts == 2) {
+    // From the last to the first, as parts take twice the room of what they are made of.
+    for (int64_t g = wanted / amx::kTileBytes - 1; g >= 0; --g)
+      SplitHalves(lines + g * amx::kTileBytes, buffer + g * 2 * amx::kTileBytes);
+    return buffer;
+  }
+  return lines;
 }
 
 // Sums of a tile's rows and a panel's columns on their way between tiles and y.
@@ -146,6 +176,7 @@ constexpr int64_t kSoon = 2048;
 template <class Panels>
 void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   constexpr int kTogether = 4;
+  constexpr int64_t kChunk = kLinearChunk / Panels::kParts;
   const auto height = static_cast<int>(a.rows);
   const amx::Shapes shapes({height, height, height, height, height, height, height, amx::kRows},
                            {64, 64, 64, 64, 64, 64, 64, 64});
@@ -159,7 +190,7 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
   };
   SplitRows rows(scratch, height);
   const int64_t most = SplitRows::most_numbers(height);
-  HWY_ALIGN uint8_t buffers[kTogether][kLinearChunk * kPlainLineBytes / 2];
+  HWY_ALIGN uint8_t buffers[kTogether][kChunk / kGroup * Panels::kParts * amx::kTileBytes];
   for (int64_t from = 0; from < a.cols; from += most) {
     const int64_t to = std::min(from + most, a.cols);
     rows.split(a, 0, a.rows, from, to - from);
@@ -176,29 +207,34 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
         }
       });
       const uint8_t* x = rows.tile(0);
-      for (int64_t k = from; k < to; k += kLinearChunk) {
-        const int64_t count = std::min(kLinearChunk, to - k);
+      for (int64_t k = from; k < to; k += kChunk) {
+        const int64_t count = std::min(kChunk, to - k);
         const uint8_t* lines[kTogether];
         const uint8_t* ahead[kTogether];
         for (int p = 0; p < kTogether; ++p) {
           const auto panel = panels.panel(std::min(n / kPanelOuts + p, last_panel));
           ahead[p] = Panels::chunk(panel, k) + ahead_of(k);
-          lines[p] = WholeLines<Panels>(panel, k, count, buffers[p]);
+          lines[p] = WholeGroups<Panels>(panel, k, count, buffers[p]);
         }
         for (int64_t g = 0; g < (count + kGroup - 1) / kGroup; ++g, x += rows.group_bytes()) {
           amx::load<4>(x, amx::kRowBytes);
           amx::load<5>(x + rows.part_bytes(), amx::kRowBytes);
           amx::load<6>(x + 2 * rows.part_bytes(), amx::kRowBytes);
           Unroll<kTogether>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
-            const uint8_t* w = lines[p] + g * amx::kTileBytes;
+            const uint8_t* w = lines[p] + g * Panels::kParts * amx::kTileBytes;
             amx::load<7>(w, amx::kRowBytes);
             for (int64_t line = 0; line < Panels::kGroupBytes; line += kPlainLineBytes) {
               fetch_ahead(ahead[p] + g * Panels::kGroupBytes + line);
-              __builtin_prefetch(w + kSoon + line, 0, 3);
+              if (Panels::kInPlace) __builtin_prefetch(w + kSoon + line, 0, 3);
             }
             amx::multiply_bf16<p, 4, 7>();
             amx::multiply_bf16<p, 5, 7>();
             amx::multiply_bf16<p, 6, 7>();
+            if constexpr (Panels::kParts == 2) {
+              amx::load<7>(w + amx::kTileBytes, amx::kRowBytes);
+              amx::multiply_bf16<p, 4, 7>();
+              amx::multiply_bf16<p, 5, 7>();
+            }
           });
         }
       }
@@ -209,28 +245,32 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
   }
 }
 
-// Sums of 32 rows of x, or of 16 where not `both`, and two panels, over `groups` groups.
-template <bool kBoth>
+// Sums of 32 rows of x, or of 16 where not `both`, and two panels whose weights have so many parts.
+template <bool kBoth, int kParts>
 HWY_INLINE void TilesTimesPanels(const SplitRows& rows, int64_t tile, const uint8_t* const* lines,
                                  const uint8_t* const* ahead, int64_t ahead_lines) {
   const uint8_t* x0 = rows.tile(tile);
   const uint8_t* x1 = kBoth ? rows.tile(tile + 1) : x0;
+  const uint8_t* w0 = lines[0];
+  const uint8_t* w1 = lines[1];
   int64_t fetched = 0;
-  for (int64_t g = 0; g < rows.groups(); ++g) {
-    amx::load<6>(lines[0] + g * amx::kTileBytes, amx::kRowBytes);
-    amx::load<7>(lines[1] + g * amx::kTileBytes, amx::kRowBytes);
+  for (int64_t g = 0; g < rows.groups(); ++g, x0 += rows.group_bytes(), x1 += rows.group_bytes()) {
     for (int64_t i = 0; i < ahead_lines; ++i, fetched += kPlainLineBytes) {
       fetch_ahead(ahead[0] + fetched);
       fetch_ahead(ahead[1] + fetched);
     }
-    for (int part = 0; part < kParts; ++part, x0 += amx::kTileBytes, x1 += amx::kTileBytes) {
-      amx::load<4>(x0, amx::kRowBytes);
-      if constexpr (kBoth) amx::load<5>(x1, amx::kRowBytes);
-      amx::multiply_bf16<0, 4, 6>();
-      amx::multiply_bf16<1, 4, 7>();
-      if constexpr (kBoth) {
-        amx::multiply_bf16<2, 5, 6>();
-        amx::multiply_bf16<3, 5, 7>();
+    for (int part = 0; part < kParts; ++part, w0 += amx::kTileBytes, w1 += amx::kTileBytes) {
+      amx::load<6>(w0, amx::kRowBytes);
+      amx::load<7>(w1, amx::kRowBytes);
+      for (int of_x = 0; of_x < kPartsOfX - part; ++of_x) {
+        amx::load<4>(x0 + of_x * amx::kTileBytes, amx::kRowBytes);
+        if constexpr (kBoth) amx::load<5>(x1 + of_x * amx::kTileBytes, amx::kRowBytes);
+        amx::multiply_bf16<0, 4, 6>();
+        amx::multiply_bf16<1, 4, 7>();
+        if constexpr (kBoth) {
+          amx::multiply_bf16<2, 5, 6>();
+          amx::multiply_bf16<3, 5, 7>();
+        }
       }
     }
   }
@@ -247,7 +287,7 @@ void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch
   const int64_t most = std::min((a.cols + kLinearChunk - 1) / kLinearChunk * kLinearChunk, kMostNumbers);
   const int64_t tiles_together = SplitRows::most_tiles(most);
   const int64_t blocks = (all_tiles + tiles_together - 1) / tiles_together;
-  HWY_ALIGN uint8_t buffers[kTogether][kMostNumbers * kPlainLineBytes / 2];
+  HWY_ALIGN uint8_t buffers[kTogether][kMostNumbers / kGroup * Panels::kParts * amx::kTileBytes];
   for (int64_t b = 0; b < blocks; ++b) {
     const int64_t first = all_tiles * b / blocks * amx::kRows;
     const int64_t last = std::min(all_tiles * (b + 1) / blocks * amx::kRows, a.rows);
@@ -260,7 +300,7 @@ void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch
         const uint8_t* ahead[kTogether];
         for (int p = 0; p < kTogether; ++p) {
           const auto panel_at = [&](int64_t i) { return panels.panel(std::min(i, last_panel)); };
-          lines[p] = WholeLines<Panels>(panel_at(n / kPanelOuts + p), k, count, buffers[p]);
+          lines[p] = WholeGroups<Panels>(panel_at(n / kPanelOuts + p), k, count, buffers[p]);
           ahead[p] = panels.chunk(panel_at(n / kPanelOuts + p + kTogether), k);
         }
         const int64_t pairs = (tiles + 1) / 2;
@@ -288,9 +328,9 @@ void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch
             }
           });
           if (both) {
-            TilesTimesPanels<true>(rows, tile, lines, ahead, ahead_lines);
+            TilesTimesPanels<true, Panels::kParts>(rows, tile, lines, ahead, ahead_lines);
           } else {
-            TilesTimesPanels<false>(rows, tile, lines, ahead, ahead_lines);
+            TilesTimesPanels<false, Panels::kParts>(rows, tile, lines, ahead, ahead_lines);
           }
           for (int p = 0; p < kTogether; ++p) ahead[p] += rows.groups() * ahead_lines * kPlainLineBytes;
           Unroll<4>([&](auto i) HWY_ATTR __attribute__((always_inline)) {

@@ -73,8 +73,10 @@ struct PlainPanels {
   static void widen(const Panel& panel, int64_t k, int64_t lines, float* to) {
     Widen<Line>(chunk(panel, k), lines, to);
   }
-  // Lines of bf16 of n numbers, in place or at `buffer`.
-  static const uint8_t* bf16_lines(const Panel& panel, int64_t k, int64_t /*n*/, uint8_t* /*buffer*/) {
+  // For tiles: lines of n numbers in place or at `buffer`, and the parts of bf16 that a weight has.
+  static constexpr bool kInPlace = true;
+  static constexpr int kParts = std::is_same_v<Line, LineF16> ? 2 : 1;
+  static const uint8_t* lines(const Panel& panel, int64_t k, int64_t /*n*/, uint8_t* /*buffer*/) {
     return chunk(panel, k);
   }
 
@@ -117,7 +119,9 @@ struct PlainRows {
     gather(panel, k / kNumbers, lines, gathered);
     Widen<Line>(reinterpret_cast<const uint8_t*>(gathered), lines, to);
   }
-  static const uint8_t* bf16_lines(const Panel& panel, int64_t k, int64_t n, uint8_t* buffer) {
+  static constexpr bool kInPlace = false;
+  static constexpr int kParts = PlainPanels<Line>::kParts;
+  static const uint8_t* lines(const Panel& panel, int64_t k, int64_t n, uint8_t* buffer) {
     gather(panel, k / kNumbers, (n + kNumbers - 1) / kNumbers, reinterpret_cast<uint32_t*>(buffer));
     return buffer;
   }
@@ -146,7 +150,9 @@ struct PackedPanels {
   static void widen(const Panel& panel, int64_t k, int64_t lines, float* to) {
     WidenPacked(panel, k / kNumbers, k / kNumbers + lines, to);
   }
-  static const uint8_t* bf16_lines(const Panel& panel, int64_t k, int64_t n, uint8_t* buffer) {
+  static constexpr bool kInPlace = false;
+  static constexpr int kParts = 1;
+  static const uint8_t* lines(const Panel& panel, int64_t k, int64_t n, uint8_t* buffer) {
     UnpackLines(panel, k / kNumbers, (k + n) / kNumbers, buffer);
     return buffer;
   }
@@ -245,14 +251,23 @@ void PlainRange(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
   }
 }
 
+#if HWY_TARGET == HWY_AVX3_DL
+template <class Line>
+void PlainByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
+  if (a.in_rows) {
+    RangeByTiles<PlainRows<Line>>(a, begin, end, scratch);
+  } else {
+    RangeByTiles<PlainPanels<Line>>(a, begin, end, scratch);
+  }
+}
+#endif
+
 void LinearRange(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   if (a.rows < 1 || begin >= end) return;
 #if HWY_TARGET == HWY_AVX3_DL
-  if (amx_in_use() && a.dtype == DType::bf16) {
-    if (a.packed) return RangeByTiles<PackedPanels>(a, begin, end, scratch);
-    if (a.in_rows) return RangeByTiles<PlainRows<LineBf16>>(a, begin, end, scratch);
-    return RangeByTiles<PlainPanels<LineBf16>>(a, begin, end, scratch);
-  }
+  if (amx_in_use() && a.packed) return RangeByTiles<PackedPanels>(a, begin, end, scratch);
+  if (amx_in_use() && a.dtype == DType::bf16) return PlainByTiles<LineBf16>(a, begin, end, scratch);
+  if (amx_in_use() && a.dtype == DType::f16) return PlainByTiles<LineF16>(a, begin, end, scratch);
 #endif
   if (a.packed) {
     Range<PackedPanels>(a, begin, end, scratch);

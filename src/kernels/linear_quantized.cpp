@@ -20,13 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace qwench {
 namespace HWY_NAMESPACE {
 
-// Panels share the rows of x while these are in the L1 cache. 48 or 64 columns of 512 numbers are 48 or 64 KB
+// Tiles of a type: panels of kCols columns and kParts blocks, of which kTogether share the rows of x, and their
+// products with rows [m, m + mr) of x, blocks from `block` on. 48 or 64 columns of 512 numbers are 48 or 64 KB
 // of the L2 cache.
-constexpr int64_t kSharedCols = 48;
-constexpr int kPanelParts = 16;
-
-// Tiles of a type: panels of kCols columns, and their products with rows [m, m + mr) of x, blocks from `block`
-// on.
 template <class P, bool kBytes>
 struct TilesOf {
   using Panel = QuantPanel;
@@ -34,6 +30,8 @@ struct TilesOf {
   static constexpr int kRows = kQuantRows;
   static constexpr bool kWholeTiles = false;
   static constexpr int kCols = kPanelCols;
+  static constexpr int kParts = 16;
+  static constexpr int kTogether = std::max(1, 48 / kCols);
   static void fill(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
                    const Panel& panel) {
     FillPanel<P>(panels, g, first, parts, panel);
@@ -53,6 +51,8 @@ struct TilesOf<P, true> {
   static constexpr int kRows = kByteRows<P::kBits>;
   static constexpr bool kWholeTiles = false;
   static constexpr int kCols = kPanelCols;
+  static constexpr int kParts = 16;
+  static constexpr int kTogether = std::max(1, 48 / kCols);
   static void fill(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
                    const Panel& panel) {
     FillPanel<P>(panels, g, first, parts, panel);
@@ -66,7 +66,8 @@ struct TilesOf<P, true> {
 };
 
 #if HWY_TARGET == HWY_AVX3_DL
-// By tiles of AMX; rows [m, m + mr) begin at a multiple of 16.
+// By tiles of AMX; rows [m, m + mr) begin at a multiple of 16. Many columns and blocks, as x and y come from
+// memory for each group of panels: 400 KB of an L2 cache of 2 MB.
 template <class P, bool kBytes>
 struct AmxTilesOf {
   using Panel = SignedPanel;
@@ -74,6 +75,8 @@ struct AmxTilesOf {
   static constexpr int kRows = amx::kRows;
   static constexpr bool kWholeTiles = true;
   static constexpr int kCols = kTileCols;
+  static constexpr int kParts = 32;
+  static constexpr int kTogether = 16;
   static constexpr int kPlanes = kBytes ? 1 : 2;
   static void fill(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
                    const Panel& panel) {
@@ -147,9 +150,10 @@ template <class P, class Tiles>
 HWY_NOINLINE void ManyRows(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   constexpr int kCols = Tiles::kCols;
   constexpr int kWide = kCols / static_cast<int>(kPanelRows);
-  constexpr int kTogether = std::max(1, static_cast<int>(kSharedCols) / kCols);
-  constexpr int64_t kValues = int64_t{kPanelParts} * 32 * kCols * int64_t{sizeof(typename Tiles::Value)} / 4;
-  constexpr int64_t kScales = int64_t{kPanelParts} * 2 * kCols;
+  constexpr int kTogether = Tiles::kTogether;
+  constexpr int kParts = Tiles::kParts;
+  constexpr int64_t kValues = int64_t{kParts} * 32 * kCols * int64_t{sizeof(typename Tiles::Value)} / 4;
+  constexpr int64_t kScales = int64_t{kParts} * 2 * kCols;
   static_assert(kTogether * (kValues + 2 * kScales) <= kLinearScratch);
   const PanelGeometry<P> g(a.cols);
   typename Tiles::Panel panels[kTogether];
@@ -161,8 +165,8 @@ HWY_NOINLINE void ManyRows(const LinearArgs& a, int64_t begin, int64_t end, floa
   const int64_t last_panel = (end - 1) / kPanelRows;
   for (int64_t n = begin / kPanelRows * kPanelRows; n < end; n += kTogether * kCols) {
     const int64_t to = std::min<int64_t>(n + kTogether * kCols, end);
-    for (int64_t k = 0; k < a.cols; k += kPanelParts * 32) {
-      const int parts = static_cast<int>(std::min<int64_t>(kPanelParts, (a.cols - k) / 32));
+    for (int64_t k = 0; k < a.cols; k += kParts * 32) {
+      const int parts = static_cast<int>(std::min<int64_t>(kParts, (a.cols - k) / 32));
       for (int64_t j = n; j < to; j += kCols) {
         const uint8_t* wide[kWide];
         for (int i = 0; i < kWide; ++i) wide[i] = w + std::min(j / kPanelRows + i, last_panel) * g.bytes;

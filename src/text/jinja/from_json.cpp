@@ -62,7 +62,7 @@ Value from_json(Runtime& rt, const Json& json, bool from_input) {
       break;
     }
     case Json::value_t::binary: {
-      std::string digits = *large_integer(json);
+      const std::string digits = large_integer(json).value_or("0");
       const bool negative = digits.starts_with('-');
       const BigInt size = *BigInt::parse(digits.substr(negative ? 1 : 0), 10);
       value = rt.heap.integer(negative ? -size : size);

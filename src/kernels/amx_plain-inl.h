@@ -90,24 +90,22 @@ class SplitRows {
 // A group of a panel of f16, which may lie where `to` begins, as two tiles of bf16.
 HWY_INLINE void SplitHalves(const uint8_t* lines, uint8_t* to) {
   const auto mask = hn::Set(DU(), 0xFFFF0000U);
-  const auto pair = [&](auto even, auto odd) HWY_ATTR __attribute__((always_inline)) {
-    return hn::Or(hn::ShiftRight<16>(even), odd);
-  };
   for (int64_t line = amx::kRows - 1; line >= 0; --line) {
     VF w[2];
     LineF16::Load(lines + line * kPlainLineBytes, 0, w);
-    const auto even = hn::And(hn::BitCast(DU(), w[0]), mask);
+    const auto even = hn::BitCast(DU(), w[0]);
     const auto odd = hn::And(hn::BitCast(DU(), w[1]), mask);
-    const auto even_rest = hn::BitCast(DU(), hn::Sub(w[0], hn::BitCast(DF(), even)));
-    const auto odd_rest = hn::BitCast(DU(), hn::Sub(w[1], hn::BitCast(DF(), odd)));
+    // What is left of a number has few bits: those of bf16.
+    const VF even_rest = hn::Sub(w[0], hn::BitCast(DF(), hn::And(even, mask)));
+    const VF odd_rest = hn::Sub(w[1], hn::BitCast(DF(), odd));
+    const auto rests = hn::Or(hn::ShiftRight<16>(hn::BitCast(DU(), even_rest)), hn::BitCast(DU(), odd_rest));
     auto* at = reinterpret_cast<uint32_t*>(to + line * kPlainLineBytes);
-    hn::StoreU(pair(even_rest, odd_rest), DU(), at + amx::kTileBytes / 4);
-    hn::StoreU(pair(even, odd), DU(), at);
+    hn::StoreU(rests, DU(), at + amx::kTileBytes / 4);
+    hn::StoreU(hn::Or(hn::ShiftRight<16>(even), odd), DU(), at);
   }
 }
 
-// Lines of a panel for numbers [k, k + count), a whole number of groups: in place, or in `buffer`. Tiles of
-// their parts where there are two.
+// Lines of a panel for numbers [k, k + count), a whole number of groups: in place, or in `buffer`.
 template <class Panels>
 HWY_INLINE const uint8_t* WholeGroups(const typename Panels::Panel& panel, int64_t k, int64_t count,
                                       uint8_t* buffer) {
@@ -119,13 +117,22 @@ HWY_INLINE const uint8_t* WholeGroups(const typename Panels::Panel& panel, int64
     std::memset(buffer + there, 0, static_cast<size_t>(wanted - there));
     lines = buffer;
   }
-  if constexpr (Panels::kParts == 2) {
+  return lines;
+}
+
+// The same as tiles of their parts, where there are two.
+template <class Panels>
+HWY_INLINE const uint8_t* WholeTiles(const typename Panels::Panel& panel, int64_t k, int64_t count,
+                                     uint8_t* buffer) {
+  const uint8_t* lines = WholeGroups<Panels>(panel, k, count, buffer);
+  if constexpr (Panels::kParts == 1) {
+    return lines;
+  } else {
     // From the last to the first, as parts take twice the room of what they are made of.
-    for (int64_t g = wanted / amx::kTileBytes - 1; g >= 0; --g)
+    for (int64_t g = (count + kGroup - 1) / kGroup - 1; g >= 0; --g)
       SplitHalves(lines + g * amx::kTileBytes, buffer + g * 2 * amx::kTileBytes);
     return buffer;
   }
-  return lines;
 }
 
 // Sums of a tile's rows and a panel's columns on their way between tiles and y.
@@ -176,7 +183,6 @@ constexpr int64_t kSoon = 2048;
 template <class Panels>
 void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   constexpr int kTogether = 4;
-  constexpr int64_t kChunk = kLinearChunk / Panels::kParts;
   const auto height = static_cast<int>(a.rows);
   const amx::Shapes shapes({height, height, height, height, height, height, height, amx::kRows},
                            {64, 64, 64, 64, 64, 64, 64, 64});
@@ -190,7 +196,8 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
   };
   SplitRows rows(scratch, height);
   const int64_t most = SplitRows::most_numbers(height);
-  HWY_ALIGN uint8_t buffers[kTogether][kChunk / kGroup * Panels::kParts * amx::kTileBytes];
+  HWY_ALIGN uint8_t buffers[kTogether][kLinearChunk / kGroup * amx::kTileBytes];
+  HWY_ALIGN uint8_t parts[2][kTogether][Panels::kParts * amx::kTileBytes];
   for (int64_t from = 0; from < a.cols; from += most) {
     const int64_t to = std::min(from + most, a.cols);
     rows.split(a, 0, a.rows, from, to - from);
@@ -207,8 +214,8 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
         }
       });
       const uint8_t* x = rows.tile(0);
-      for (int64_t k = from; k < to; k += kChunk) {
-        const int64_t count = std::min(kChunk, to - k);
+      for (int64_t k = from; k < to; k += kLinearChunk) {
+        const int64_t count = std::min(kLinearChunk, to - k);
         const uint8_t* lines[kTogether];
         const uint8_t* ahead[kTogether];
         for (int p = 0; p < kTogether; ++p) {
@@ -216,17 +223,26 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
           ahead[p] = Panels::chunk(panel, k) + ahead_of(k);
           lines[p] = WholeGroups<Panels>(panel, k, count, buffers[p]);
         }
-        for (int64_t g = 0; g < (count + kGroup - 1) / kGroup; ++g, x += rows.group_bytes()) {
+        const int64_t groups = (count + kGroup - 1) / kGroup;
+        if constexpr (Panels::kParts == 2) {
+          for (int p = 0; p < kTogether; ++p) SplitHalves(lines[p], parts[0][p]);
+        }
+        for (int64_t g = 0; g < groups; ++g, x += rows.group_bytes()) {
           amx::load<4>(x, amx::kRowBytes);
           amx::load<5>(x + rows.part_bytes(), amx::kRowBytes);
           amx::load<6>(x + 2 * rows.part_bytes(), amx::kRowBytes);
           Unroll<kTogether>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
-            const uint8_t* w = lines[p] + g * Panels::kParts * amx::kTileBytes;
-            amx::load<7>(w, amx::kRowBytes);
+            const uint8_t* w = lines[p] + g * amx::kTileBytes;
             for (int64_t line = 0; line < Panels::kGroupBytes; line += kPlainLineBytes) {
               fetch_ahead(ahead[p] + g * Panels::kGroupBytes + line);
               if (Panels::kInPlace) __builtin_prefetch(w + kSoon + line, 0, 3);
             }
+            if constexpr (Panels::kParts == 2) {
+              // The next group's are split while this one's are multiplied.
+              if (g + 1 < groups) SplitHalves(w + amx::kTileBytes, parts[(g + 1) % 2][p]);
+              w = parts[g % 2][p];
+            }
+            amx::load<7>(w, amx::kRowBytes);
             amx::multiply_bf16<p, 4, 7>();
             amx::multiply_bf16<p, 5, 7>();
             amx::multiply_bf16<p, 6, 7>();
@@ -300,7 +316,7 @@ void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch
         const uint8_t* ahead[kTogether];
         for (int p = 0; p < kTogether; ++p) {
           const auto panel_at = [&](int64_t i) { return panels.panel(std::min(i, last_panel)); };
-          lines[p] = WholeGroups<Panels>(panel_at(n / kPanelOuts + p), k, count, buffers[p]);
+          lines[p] = WholeTiles<Panels>(panel_at(n / kPanelOuts + p), k, count, buffers[p]);
           ahead[p] = panels.chunk(panel_at(n / kPanelOuts + p + kTogether), k);
         }
         const int64_t pairs = (tiles + 1) / 2;

@@ -109,6 +109,18 @@ struct AmxTilesOf {
 };
 #endif
 
+// Without a call where all columns are copied, which are few.
+template <int kCols>
+HWY_INLINE void CopyColumns(const float* from, size_t count, float* to) {
+  if (count == size_t{kCols}) {
+    Unroll<kCols / static_cast<int>(kLanes)>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
+      hn::StoreU(hn::LoadU(DF(), from + i * kStep), DF(), to + i * kStep);
+    });
+  } else {
+    std::copy_n(from, count, to);
+  }
+}
+
 // Columns [from, to) of y, of which `n` is the first of the panel's, with all rows of x, blocks from k on.
 template <class Tiles>
 HWY_NOINLINE void AllRows(const LinearArgs& a, int64_t n, int64_t from, int64_t to, int64_t k, int parts,
@@ -132,7 +144,7 @@ HWY_NOINLINE void AllRows(const LinearArgs& a, int64_t n, int64_t from, int64_t 
       if (k == 0) {
         std::fill_n(acc, mr * kCols, 0.0F);
       } else {
-        for (int i = 0; i < mr; ++i) std::copy_n(y + i * a.y_stride, width, of_y + i * kCols);
+        for (int i = 0; i < mr; ++i) CopyColumns<kCols>(y + i * a.y_stride, width, of_y + i * kCols);
       }
       Tiles::times(a, panels[(j - n) / kCols], parts, m, mr, k / 32, acc);
       for (int i = 0; i < mr; ++i) {
@@ -140,7 +152,7 @@ HWY_NOINLINE void AllRows(const LinearArgs& a, int64_t n, int64_t from, int64_t 
         if (last && a.bias != nullptr) {
           for (size_t c = 0; c < width; ++c) row[c] += a.bias[first + static_cast<int64_t>(c)];
         }
-        std::copy_n(row, width, y + i * a.y_stride);
+        CopyColumns<kCols>(row, width, y + i * a.y_stride);
       }
     }
   }

@@ -2,7 +2,7 @@
 // bf16 that add up to them exactly: x into three, f16 into two. For each output one chain goes over groups of
 // 32 along k, as the instruction sums them up: the first part of the weights with all parts of x, then the
 // second with the first two; what is left out is below 2^-24 of a product. It is the same for one row and for
-// many.
+// many. Activations of 8 bits are one part, x rounded to bf16.
 
 #include "kernels/amx.h"
 #include "kernels/plain_tile-inl.h"
@@ -23,12 +23,21 @@ namespace HWY_NAMESPACE {
 
 // Numbers of a row in a tile.
 constexpr int64_t kGroup = 32;
-constexpr int kPartsOfX = 3;
 // Numbers along k that are summed up in tiles before sums go to y and come back, which costs a third of the
 // time with 256 of them.
 constexpr int64_t kMostNumbers = 1024;
 
-// The parts of 32 numbers of x, `count` of which are there, each at `to` + part * stride.
+// The nearest bf16, ties to even, in the upper half; what is not finite stays so.
+HWY_INLINE hn::Vec<DU> RoundToBf16(VF x) {
+  const auto bits = hn::BitCast(DU(), x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(DU(), 1));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(DU(), 0x7FFFU)));
+  return hn::IfThenElse(hn::RebindMask(DU(), hn::IsNaN(x)), bits, rounded);
+}
+
+// The parts of 32 numbers of x, `count` of which are there, each at `to` + part * stride: as many as add up to
+// it, or one.
+template <int kPartsOfX>
 HWY_INLINE void SplitGroup(const float* x, int64_t count, uint8_t* to, int64_t stride) {
   const hn::Repartition<uint16_t, DF> d16;
   const auto mask = hn::Set(DU(), 0xFFFF0000U);
@@ -36,7 +45,8 @@ HWY_INLINE void SplitGroup(const float* x, int64_t count, uint8_t* to, int64_t s
   for (int part = 0; part < kPartsOfX; ++part, to += stride) {
     hn::Vec<decltype(d16)> highs[2];
     for (int i = 0; i < 2; ++i) {
-      const auto high = hn::And(hn::BitCast(DU(), rest[i]), mask);
+      const auto high =
+          kPartsOfX == 1 ? RoundToBf16(rest[i]) : hn::And(hn::BitCast(DU(), rest[i]), mask);
       rest[i] = hn::Sub(rest[i], hn::BitCast(DF(), high));
       highs[i] = hn::BitCast(d16, high);
     }
@@ -45,6 +55,7 @@ HWY_INLINE void SplitGroup(const float* x, int64_t count, uint8_t* to, int64_t s
 }
 
 // Rows of x cut into parts: tiles [row / height][group][part], each `height` x 32.
+template <int kPartsOfX>
 class SplitRows {
  public:
   SplitRows(float* memory, int height) : at_(reinterpret_cast<uint8_t*>(memory)), height_(height) {}
@@ -64,7 +75,7 @@ class SplitRows {
       const float* x = a.x + (first + r) * a.x_stride + k;
       for (int64_t g = 0; g < groups_; ++g, to += group_bytes(), x += kGroup) {
         if (r < rows) {
-          SplitGroup(x, count - g * kGroup, to, part_bytes());
+          SplitGroup<kPartsOfX>(x, count - g * kGroup, to, part_bytes());
         } else {
           for (int part = 0; part < kPartsOfX; ++part)
             std::memset(to + part * part_bytes(), 0, amx::kRowBytes);
@@ -180,7 +191,7 @@ constexpr int64_t kAheadOfPanels = 4096;
 constexpr int64_t kSoon = 2048;
 
 // At most 16 rows of x: four panels at a time, so that as many chains hide the instruction's latency.
-template <class Panels>
+template <class Panels, int kPartsOfX>
 void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   constexpr int kTogether = 4;
   const auto height = static_cast<int>(a.rows);
@@ -194,8 +205,8 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
     const int64_t at = k / kGroup * Panels::kGroupBytes + kAheadOfPanels;
     return kAheadOfPanels + (at < panel_bytes ? 0 : (kTogether - 1) * panel_bytes);
   };
-  SplitRows rows(scratch, height);
-  const int64_t most = SplitRows::most_numbers(height);
+  SplitRows<kPartsOfX> rows(scratch, height);
+  const int64_t most = SplitRows<kPartsOfX>::most_numbers(height);
   HWY_ALIGN uint8_t buffers[kTogether][kLinearChunk / kGroup * amx::kTileBytes];
   HWY_ALIGN uint8_t parts[2][kTogether][Panels::kParts * amx::kTileBytes];
   for (int64_t from = 0; from < a.cols; from += most) {
@@ -229,10 +240,13 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
         }
         for (int64_t g = 0; g < groups; ++g, x += rows.group_bytes()) {
           amx::load<4>(x, amx::kRowBytes);
-          amx::load<5>(x + rows.part_bytes(), amx::kRowBytes);
-          amx::load<6>(x + 2 * rows.part_bytes(), amx::kRowBytes);
+          if constexpr (kPartsOfX == 3) {
+            amx::load<5>(x + rows.part_bytes(), amx::kRowBytes);
+            amx::load<6>(x + 2 * rows.part_bytes(), amx::kRowBytes);
+          }
           Unroll<kTogether>([&](auto p) HWY_ATTR __attribute__((always_inline)) {
             const uint8_t* w = lines[p] + g * amx::kTileBytes;
+            if constexpr (Panels::kParts == 1) amx::load<7>(w, amx::kRowBytes);
             for (int64_t line = 0; line < Panels::kGroupBytes; line += kPlainLineBytes) {
               fetch_ahead(ahead[p] + g * Panels::kGroupBytes + line);
               if (Panels::kInPlace) __builtin_prefetch(w + kSoon + line, 0, 3);
@@ -241,15 +255,17 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
               // The next group's are split while this one's are multiplied.
               if (g + 1 < groups) SplitHalves(w + amx::kTileBytes, parts[(g + 1) % 2][p]);
               w = parts[g % 2][p];
+              amx::load<7>(w, amx::kRowBytes);
             }
-            amx::load<7>(w, amx::kRowBytes);
             amx::multiply_bf16<p, 4, 7>();
-            amx::multiply_bf16<p, 5, 7>();
-            amx::multiply_bf16<p, 6, 7>();
+            if constexpr (kPartsOfX == 3) {
+              amx::multiply_bf16<p, 5, 7>();
+              amx::multiply_bf16<p, 6, 7>();
+            }
             if constexpr (Panels::kParts == 2) {
               amx::load<7>(w + amx::kTileBytes, amx::kRowBytes);
               amx::multiply_bf16<p, 4, 7>();
-              amx::multiply_bf16<p, 5, 7>();
+              if constexpr (kPartsOfX == 3) amx::multiply_bf16<p, 5, 7>();
             }
           });
         }
@@ -262,8 +278,8 @@ void FewByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch)
 }
 
 // Sums of 32 rows of x, or of 16 where not `both`, and two panels whose weights have so many parts.
-template <bool kBoth, int kParts>
-HWY_INLINE void TilesTimesPanels(const SplitRows& rows, int64_t tile, const uint8_t* const* lines,
+template <bool kBoth, int kParts, int kPartsOfX>
+HWY_INLINE void TilesTimesPanels(const SplitRows<kPartsOfX>& rows, int64_t tile, const uint8_t* const* lines,
                                  const uint8_t* const* ahead, int64_t ahead_lines) {
   const uint8_t* x0 = rows.tile(tile);
   const uint8_t* x1 = kBoth ? rows.tile(tile + 1) : x0;
@@ -278,7 +294,7 @@ HWY_INLINE void TilesTimesPanels(const SplitRows& rows, int64_t tile, const uint
     for (int part = 0; part < kParts; ++part, w0 += amx::kTileBytes, w1 += amx::kTileBytes) {
       amx::load<6>(w0, amx::kRowBytes);
       amx::load<7>(w1, amx::kRowBytes);
-      for (int of_x = 0; of_x < kPartsOfX - part; ++of_x) {
+      for (int of_x = 0; of_x < std::max(1, kPartsOfX - part); ++of_x) {
         amx::load<4>(x0 + of_x * amx::kTileBytes, amx::kRowBytes);
         if constexpr (kBoth) amx::load<5>(x1 + of_x * amx::kTileBytes, amx::kRowBytes);
         amx::multiply_bf16<0, 4, 6>();
@@ -292,16 +308,16 @@ HWY_INLINE void TilesTimesPanels(const SplitRows& rows, int64_t tile, const uint
   }
 }
 
-template <class Panels>
+template <class Panels, int kPartsOfX>
 void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
   constexpr int kTogether = 2;
   const amx::Shapes shapes({16, 16, 16, 16, 16, 16, 16, 16}, {64, 64, 64, 64, 64, 64, 64, 64});
   const Panels panels(a);
   const int64_t last_panel = (end - 1) / kPanelOuts;
   const int64_t all_tiles = (a.rows + amx::kRows - 1) / amx::kRows;
-  SplitRows rows(scratch, amx::kRows);
+  SplitRows<kPartsOfX> rows(scratch, amx::kRows);
   const int64_t most = std::min((a.cols + kLinearChunk - 1) / kLinearChunk * kLinearChunk, kMostNumbers);
-  const int64_t tiles_together = SplitRows::most_tiles(most);
+  const int64_t tiles_together = SplitRows<kPartsOfX>::most_tiles(most);
   const int64_t blocks = (all_tiles + tiles_together - 1) / tiles_together;
   HWY_ALIGN uint8_t buffers[kTogether][kMostNumbers / kGroup * Panels::kParts * amx::kTileBytes];
   for (int64_t b = 0; b < blocks; ++b) {
@@ -344,9 +360,9 @@ void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch
             }
           });
           if (both) {
-            TilesTimesPanels<true, Panels::kParts>(rows, tile, lines, ahead, ahead_lines);
+            TilesTimesPanels<true, Panels::kParts, kPartsOfX>(rows, tile, lines, ahead, ahead_lines);
           } else {
-            TilesTimesPanels<false, Panels::kParts>(rows, tile, lines, ahead, ahead_lines);
+            TilesTimesPanels<false, Panels::kParts, kPartsOfX>(rows, tile, lines, ahead, ahead_lines);
           }
           for (int p = 0; p < kTogether; ++p) ahead[p] += rows.groups() * ahead_lines * kPlainLineBytes;
           Unroll<4>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
@@ -355,15 +371,6 @@ void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch
         }
       }
     }
-  }
-}
-
-template <class Panels>
-void RangeByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch) {
-  if (a.rows <= amx::kRows) {
-    FewByTiles<Panels>(a, begin, end, scratch);
-  } else {
-    ManyByTiles<Panels>(a, begin, end, scratch);
   }
 }
 

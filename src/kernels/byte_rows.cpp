@@ -103,6 +103,10 @@ bool multiplied_by_bytes(DType quantized) {
   return bits_in_use == 8 && is_quantized(quantized) && HWY_DYNAMIC_DISPATCH(MultipliedByBytes)(quantized);
 }
 
+bool multiplied_by_bf16(DType dtype) {
+  return bits_in_use == 8 && amx_in_use() && (dtype == DType::bf16 || dtype == DType::f16);
+}
+
 void set_activation_bits(int bits) {
   if (bits != 8 && bits != 16)
     throw Error(ErrorKind::invalid_argument,

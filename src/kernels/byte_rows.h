@@ -41,6 +41,10 @@ void quantize_row_to_bytes(const float* x, int64_t cols, int64_t r, const ByteRo
 /// instruction set with VNNI q8_0 too.
 bool multiplied_by_bytes(DType quantized);
 
+/// Whether activations are rounded to bf16, of 8 bits too, before products with weights of this type: where
+/// set_activation_bits(8) asks for it and kernels multiply tiles of bf16 (amx.h), those of bf16 and f16.
+bool multiplied_by_bf16(DType dtype);
+
 /// 16, the default, or 8: what activations are quantized to where there is the choice. 8 bits take as little
 /// as half of the time and have an error 256 times larger. For the whole process; not while kernels run.
 /// Throws Error (invalid_argument) for other numbers.

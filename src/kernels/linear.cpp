@@ -11,7 +11,7 @@
 //
 #include "hwy/highway.h"
 //
-#include "kernels/amx_plain-inl.h"
+#include "kernels/amx_few-inl.h"
 #include "kernels/packed_tile-inl.h"
 #include "kernels/plain_rows-inl.h"
 

@@ -75,7 +75,8 @@ class Score(TestCase):
         by_environment = {"QWENCH_ACTIVATION_BITS": "8"}
         self.assertEqual(jsonl(*four_bits, rows=rows, env=by_environment), fast)
         self.assertEqual(jsonl(*four_bits, "--activation-bits", "16", rows=rows, env=by_environment), exact)
-        self.assertEqual(jsonl("score", folder, "--activation-bits", "8", rows=rows), jsonl("score", folder, rows=rows))
+        plain = ("score", folder, "--dtype", "f32")
+        self.assertEqual(jsonl(*plain, "--activation-bits", "8", rows=rows), jsonl(*plain, rows=rows))
         outcome = qwench(*four_bits, "--activation-bits", "9", "--jsonl", stdin='{"ids": [1]}\n')
         self.assert_fails_cleanly(outcome, code=2)
         outcome = qwench(*four_bits, "--jsonl", stdin='{"ids": [1]}\n', env={"QWENCH_ACTIVATION_BITS": "x"})

@@ -100,6 +100,10 @@ TEST(ByteRows, TypesOfFourAndFiveBitsAreMultipliedByThemWhereThatIsAskedFor) {
     for (const DType dtype : {DType::iq4_nl, DType::q6_k, DType::bf16})
       EXPECT_FALSE(multiplied_by_bytes(dtype)) << name(dtype);
     EXPECT_EQ(multiplied_by_bytes(DType::q8_0), isa == "avx3_dl" || isa == "amx");
+    EXPECT_EQ(multiplied_by_bf16(DType::bf16), isa == "amx");
+    EXPECT_EQ(multiplied_by_bf16(DType::f16), isa == "amx");
+    EXPECT_FALSE(multiplied_by_bf16(DType::f32));
+    EXPECT_FALSE(multiplied_by_bf16(DType::q4_0));
     set_activation_bits(16);
   });
   EXPECT_THROW(set_activation_bits(4), Error);

@@ -76,6 +76,7 @@ struct Problem {
 
   // The activations that are multiplied: as given, or as quantized where the weights are.
   std::vector<float> multiplied() const {
+    if (multiplied_by_bf16(dtype)) return test::rounded_to_bf16(x);
     if (!is_quantized(dtype)) return x;
     return multiplied_by_bytes(dtype) ? test::Bytes(x, rows, cols, stride).unpacked()
                                       : test::Quantized(x, rows, cols, stride).unpacked();

@@ -81,13 +81,20 @@ struct Bytes {
   ByteRows rows;
 };
 
+inline std::vector<float> rounded_to_bf16(std::vector<float> values) {
+  std::vector<std::byte> packed(values.size() * 2);
+  pack(DType::bf16, values.data(), static_cast<int64_t>(values.size()), packed.data());
+  unpack_reference(DType::bf16, packed.data(), 0, static_cast<int64_t>(values.size()), values.data());
+  return values;
+}
+
 /// for_each_isa(f), and again with activations of 8 bits where weights of this type take them.
 template <typename F>
 void for_each_way(DType dtype, F f) {
   for_each_isa(f);
   set_activation_bits(8);
   for_each_isa([&](const std::string& isa) {
-    if (!multiplied_by_bytes(dtype)) return;
+    if (!multiplied_by_bytes(dtype) && !multiplied_by_bf16(dtype)) return;
     SCOPED_TRACE("activations of 8 bits");
     f(isa);
   });

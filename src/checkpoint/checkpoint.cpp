@@ -71,7 +71,7 @@ void Checkpoint::open_gguf(const fs::path& file) {
   for (const GgufTensor& tensor : gguf_->tensors()) {
     const std::string name = canonical_gguf_name(tensor.name);
     if (tensor.dtype) {
-      tensors_.push_back({name, *tensor.dtype, tensor.shape, tensor.bytes});
+      tensors_.push_back({name, *tensor.dtype, tensor.shape, tensor.bytes, true});
     } else {
       unreadable_.push_back({name, std::string(tensor.type_name)});
     }
@@ -88,7 +88,9 @@ void Checkpoint::open_safetensors(const std::vector<fs::path>& files) {
     for (SafetensorsEntry& entry : parse_safetensors(bytes, file.string())) {
       const std::string name = canonical_name(entry.name);
       if (entry.dtype) {
-        tensors_.push_back({name, *entry.dtype, std::move(entry.shape), aligned(entry.bytes, *entry.dtype)});
+        const auto usable = aligned(entry.bytes, *entry.dtype);
+        const bool in_file = usable.data() == entry.bytes.data();
+        tensors_.push_back({name, *entry.dtype, std::move(entry.shape), usable, in_file});
       } else {
         unreadable_.push_back({name, entry.dtype_name});
       }
@@ -158,11 +160,7 @@ const TensorView* Checkpoint::find(std::string_view name) const {
 }
 
 void Checkpoint::release(const TensorView& tensor) const noexcept {
-  const auto holds = [&](const std::vector<float>& copy) {
-    return std::as_bytes(std::span(copy)).data() == tensor.bytes.data();
-  };
-  // A copy is no part of a file: what is dropped of it is gone.
-  if (std::none_of(aligned_copies_.begin(), aligned_copies_.end(), holds)) qwench::release(tensor.bytes);
+  if (tensor.mapped) qwench::release(tensor.bytes);
 }
 
 const UnreadableTensor* Checkpoint::find_unreadable(std::string_view name) const {

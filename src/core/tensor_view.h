@@ -17,6 +17,7 @@ struct TensorView {
   DType dtype = DType::f32;
   std::vector<int64_t> shape;
   std::span<const std::byte> bytes;
+  bool mapped = false;  // the bytes are a file's: release (mapped_file.h) may give their memory back
 
   int64_t rows() const { return shape.size() < 2 ? 1 : shape[0]; }
   int64_t cols() const { return shape.empty() ? 1 : shape.back(); }

@@ -57,7 +57,8 @@ HWY_INLINE void LoadParts(const uint8_t* line, VF (*parts)[2]) {
 // acc[row] += x[row] · the panel's 16 rows over one group. x is [MR][kPartsOfX][kGroup].
 template <int MR, int kParts, int kPartsOfX>
 HWY_INLINE void GroupTimesRows(const uint8_t* lines, const uint8_t* ahead, const float* x, VF* acc) {
-  // Products of a part of the weights with a part of x: those with the first part, then those with the second.
+  // Products of a part of the weights with a part of x: those with the first part, then those with the
+  // second.
   constexpr int kSecond = kParts == 2 ? std::max(1, kPartsOfX - 1) : 0;
   constexpr int kProducts = kPartsOfX + kSecond;
   VF sums[MR * kProducts][2];

@@ -35,8 +35,8 @@ HWY_INLINE hn::Vec<DU> RoundToBf16(VF x) {
   return hn::IfThenElse(hn::RebindMask(DU(), hn::IsNaN(x)), bits, rounded);
 }
 
-// The parts of 32 numbers of x, `count` of which are there, each at `to` + part * stride: as many as add up to
-// it, or one.
+// The parts of 32 numbers of x, `count` of which are there, each at `to` + part * stride: as many as add up
+// to it, or one.
 template <int kPartsOfX>
 HWY_INLINE void SplitGroup(const float* x, int64_t count, uint8_t* to, int64_t stride) {
   const hn::Repartition<uint16_t, DF> d16;
@@ -45,8 +45,7 @@ HWY_INLINE void SplitGroup(const float* x, int64_t count, uint8_t* to, int64_t s
   for (int part = 0; part < kPartsOfX; ++part, to += stride) {
     hn::Vec<decltype(d16)> highs[2];
     for (int i = 0; i < 2; ++i) {
-      const auto high =
-          kPartsOfX == 1 ? RoundToBf16(rest[i]) : hn::And(hn::BitCast(DU(), rest[i]), mask);
+      const auto high = kPartsOfX == 1 ? RoundToBf16(rest[i]) : hn::And(hn::BitCast(DU(), rest[i]), mask);
       rest[i] = hn::Sub(rest[i], hn::BitCast(DF(), high));
       highs[i] = hn::BitCast(d16, high);
     }
@@ -64,7 +63,9 @@ class SplitRows {
   static int64_t most_numbers(int64_t height) {
     return kMemory / (kPartsOfX * height * amx::kRowBytes) * kGroup / kLinearChunk * kLinearChunk;
   }
-  static int64_t most_tiles(int64_t numbers) { return kMemory / (numbers / kGroup * kPartsOfX * amx::kTileBytes); }
+  static int64_t most_tiles(int64_t numbers) {
+    return kMemory / (numbers / kGroup * kPartsOfX * amx::kTileBytes);
+  }
 
   // Numbers [k, k + count) of rows [first, first + rows).
   void split(const LinearArgs& a, int64_t first, int64_t rows, int64_t k, int64_t count) {
@@ -349,9 +350,7 @@ void ManyByTiles(const LinearArgs& a, int64_t begin, int64_t end, float* scratch
                            columns_of(at, kPanelOuts, begin, end),
                            k + count == a.cols};
           };
-          const auto is_there = [&](int64_t i) {
-            return (i < 2 || both) && n + i % 2 * kPanelOuts < end;
-          };
+          const auto is_there = [&](int64_t i) { return (i < 2 || both) && n + i % 2 * kPanelOuts < end; };
           Unroll<4>([&](auto i) HWY_ATTR __attribute__((always_inline)) {
             if (k == 0) {
               amx::zero<i>();

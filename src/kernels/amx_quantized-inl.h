@@ -1,5 +1,6 @@
 // Integer dot products of quantized weights with many rows of x by tiles (amx_tiles.h): the exact sums of
-// quantized_tile-inl.h and byte_tile-inl.h, and their chains of roundings. x of 16 bits is two tiles of bytes.
+// quantized_tile-inl.h and byte_tile-inl.h, and their chains of roundings. x of 16 bits is two tiles of
+// bytes.
 
 #include <array>
 #include <utility>
@@ -58,8 +59,8 @@ HWY_INLINE void ForSignedQuads(const uint8_t* part, F&& f) {
 
 // Writes parts [first, first + parts) of kTilePanelsWide panels, whole blocks.
 template <class P>
-HWY_NOINLINE void FillSigned(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
-                             const SignedPanel& panel) {
+HWY_NOINLINE void FillSigned(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first,
+                             int parts, const SignedPanel& panel) {
   static_assert(kPieces == 1);
   for (int w = 0; w < kTilePanelsWide; ++w) {
     const int col = w * static_cast<int>(kPanelRows);

@@ -96,7 +96,8 @@ void quantize_row_to_bytes(const float* x, int64_t cols, int64_t r, const ByteRo
   const int64_t block = r * blocks;
   uint8_t* tiles = amx_in_use() ? rows.tiles + ActivationTiles::offset(r, blocks, 1) : nullptr;
   HWY_DYNAMIC_DISPATCH(QuantizeToBytes)
-  (x, cols, rows.values + r * rows.stride, rows.scales + block, rows.totals + block, rows.sums + block, tiles);
+  (x, cols, rows.values + r * rows.stride, rows.scales + block, rows.totals + block, rows.sums + block,
+   tiles);
 }
 
 bool multiplied_by_bytes(DType quantized) {

@@ -35,8 +35,8 @@ struct LinearArgs {
 };
 
 inline constexpr int64_t kLinearChunk = 256;
-/// Floats of scratch memory for each thread: 768 KB, of which kernels for CPUs with smaller L2 caches use less
-/// than 256.
+/// Floats of scratch memory for each thread: 768 KB, of which kernels for CPUs with smaller L2 caches use
+/// less than 256.
 inline constexpr int64_t kLinearScratch = 768 * kLinearChunk;
 
 void linear(const LinearArgs& args, int64_t begin, int64_t end, float* scratch);

@@ -20,9 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace qwench {
 namespace HWY_NAMESPACE {
 
-// Tiles of a type: panels of kCols columns and kParts blocks, of which kTogether share the rows of x, and their
-// products with rows [m, m + mr) of x, blocks from `block` on. 48 or 64 columns of 512 numbers are 48 or 64 KB
-// of the L2 cache.
+// Tiles of a type: panels of kCols columns and kParts blocks, of which kTogether share the rows of x, and
+// their products with rows [m, m + mr) of x, blocks from `block` on. 48 or 64 columns of 512 numbers are 48
+// or 64 KB of the L2 cache.
 template <class P, bool kBytes>
 struct TilesOf {
   using Panel = QuantPanel;

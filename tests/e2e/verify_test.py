@@ -129,7 +129,7 @@ class VerifySelf(Scratch):
             self.assertTrue(check["ok"], check)
             self.assertEqual(check["max_abs"] == 0 or check["tolerance"] > 0, True, check)
         stored = next(line for line in report["precision"] if "as stored (f16)" in line["what"])
-        self.assertEqual(stored["kl_max"], 0)
+        self.assertLess(stored["kl_max"], 1e-9)  # 0 but for tiles of AMX, which add up in another order
         self.assertEqual(stored["top1_agreement"], 1)
 
     def test_the_table_has_a_line_for_each_check_and_a_verdict(self):
@@ -207,8 +207,9 @@ class Compare(Scratch):
 
     def test_a_model_and_itself(self):
         report = self.compare("qwen3-tiny-bf16-tied", "qwen3-tiny-bf16-tied", "--dtype-b", "f32")
-        self.assertEqual((report["kl_mean"], report["kl_max"], report["top1_agreement"]), (0, 0, 1))
-        self.assertEqual(report["perplexity_a"], report["perplexity_b"])
+        self.assertLess(report["kl_max"], 1e-9)  # 0 but for tiles of AMX, which add up in another order
+        self.assertEqual(report["top1_agreement"], 1)
+        self.assertAlmostEqual(report["perplexity_a"], report["perplexity_b"], delta=1e-3)
         self.assertEqual(report["positions"], 63)
 
     def test_rounded_weights_are_near_and_another_model_is_far(self):

@@ -192,8 +192,7 @@ TEST(Linear, ARowThatIsNotFiniteGivesNoNumberAndLeavesTheOthersAlone) {
 }
 
 TEST(Linear, ManyOutputsPassThroughSeveralPanels) {
-  for (const DType dtype :
-       {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_k, DType::q6_k}) {
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_k, DType::q6_k}) {
     for (const int64_t rows : {9, 50}) {
       Problem problem(dtype, rows, 1280, 277, true);
       test::for_each_way(dtype, [&](const std::string&) { problem.expect_close(problem.run()); });

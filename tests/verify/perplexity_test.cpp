@@ -1,3 +1,4 @@
+#include "kernels/isa.h"
 #include "verify/perplexity.h"
 
 #include <gmock/gmock.h>
@@ -94,10 +95,12 @@ TEST(CompareModels, AModelEqualsItself) {
   const auto ids = GoldenModel("qwen2-tiny-f16").json()["perplexity"]["ids"].get<std::vector<TokenId>>();
   const Divergence::Summary summary = compare_models(*a, *b, ids, 32, 16);
   EXPECT_EQ(summary.positions, 63);
-  EXPECT_EQ(summary.max, 0);
-  EXPECT_EQ(summary.mean, 0);
+  // Tiles sum up products with f16 in another order than multiply-adds those with f32.
+  const double rounding = current_isa() == "amx" ? 1e-9 : 0.0;
+  EXPECT_LE(summary.max, rounding);
+  EXPECT_LE(summary.mean, rounding);
   EXPECT_EQ(summary.top1_agreement, 1);
-  EXPECT_EQ(summary.nll_a, summary.nll_b);
+  EXPECT_NEAR(summary.nll_a, summary.nll_b, 1e4 * rounding);
 }
 
 TEST(CompareModels, RoundedWeightsAreNearAndAnotherModelIsFar) {

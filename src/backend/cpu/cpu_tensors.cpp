@@ -135,6 +135,25 @@ void pack_rows(DType dtype, const std::byte* matrix, int64_t rows, int64_t cols,
   }
 }
 
+// f(begin, end, worker) for all rows, shared among threads in multiples of `grain`. Piece by piece, each of
+// whose memory is given back before the next is read: never two copies of a tensor.
+template <typename F>
+void for_pieces(std::span<const std::byte> bytes, bool mapped, int64_t rows, int64_t grain, ThreadPool& pool,
+                F&& f) {
+  constexpr uint64_t kPieceBytes = uint64_t{16} << 20;
+  const uint64_t row_bytes = bytes.size() / static_cast<uint64_t>(rows);
+  const int64_t piece =
+      (static_cast<int64_t>(kPieceBytes / std::max<uint64_t>(1, row_bytes)) / grain + 1) * grain;
+  for (int64_t first = 0; first < rows; first += piece) {
+    const int64_t count = std::min(piece, rows - first);
+    pool.parallel_for(count, grain,
+                      [&](int64_t begin, int64_t end, int worker) { f(first + begin, first + end, worker); });
+    if (mapped)
+      release(
+          bytes.subspan(static_cast<uint64_t>(first) * row_bytes, static_cast<uint64_t>(count) * row_bytes));
+  }
+}
+
 }  // namespace
 
 void CpuWeight::take_panels(CpuArena& arena) {
@@ -145,18 +164,9 @@ void CpuWeight::take_panels(CpuArena& arena) {
 std::span<const std::byte> CpuWeight::pack_now(ThreadPool& pool) {
   const uint64_t row_bytes = bytes_of(dtype, static_cast<uint64_t>(cols));
   const std::span<const std::byte> in_file(data_, static_cast<uint64_t>(rows) * row_bytes);
-  // Piece by piece: never two copies in memory.
-  constexpr uint64_t kPieceBytes = uint64_t{16} << 20;
-  const int64_t piece =
-      (static_cast<int64_t>(kPieceBytes / row_bytes) / kPlainPanelRows + 1) * kPlainPanelRows;
-  for (int64_t first = 0; first < rows; first += piece) {
-    const int64_t count = std::min(piece, rows - first);
-    pool.parallel_for(count, kPlainPanelRows, [&](int64_t begin, int64_t end, int) {
-      pack_plain_panels(dtype, in_file.data(), rows, cols, first + begin, first + end, copy_);
-    });
-    release(
-        in_file.subspan(static_cast<uint64_t>(first) * row_bytes, static_cast<uint64_t>(count) * row_bytes));
-  }
+  for_pieces(in_file, true, rows, kPlainPanelRows, pool, [&](int64_t begin, int64_t end, int) {
+    pack_plain_panels(dtype, in_file.data(), rows, cols, begin, end, copy_);
+  });
   data_ = copy_;
   layout_ = CpuLayout::panels;
   in_place = false;
@@ -169,7 +179,7 @@ void CpuWeight::pack_into_panels(const TensorView& tensor, ThreadPool& pool, Cpu
   data_ = copy_;
   const int64_t panel_rows = rows_of_panel(dtype);
   if (dtype == tensor.dtype) {
-    pool.parallel_for(rows, panel_rows, [&](int64_t begin, int64_t end, int) {
+    for_pieces(tensor.bytes, tensor.mapped, rows, panel_rows, pool, [&](int64_t begin, int64_t end, int) {
       pack_rows(dtype, tensor.bytes.data(), rows, cols, begin, end, copy_);
     });
     return;
@@ -179,14 +189,15 @@ void CpuWeight::pack_into_panels(const TensorView& tensor, ThreadPool& pool, Cpu
       static_cast<int64_t>(kept_bytes(dtype, static_cast<uint64_t>(panel_rows), static_cast<uint64_t>(cols)));
   std::vector<std::vector<std::byte>> converted(static_cast<size_t>(pool.size()));
   for (auto& buffer : converted) buffer.resize(static_cast<size_t>(row * panel_rows));
-  pool.parallel_for(rows, panel_rows, [&](int64_t begin, int64_t end, int worker) {
-    std::byte* of_panel = converted[static_cast<size_t>(worker)].data();
-    for (int64_t r = begin; r < end; r += panel_rows) {
-      const int64_t count = std::min(panel_rows, end - r);
-      for (int64_t i = 0; i < count; ++i) convert_row(tensor, r + i, dtype, of_panel + i * row);
-      pack_rows(dtype, of_panel, count, cols, 0, count, copy_ + r / panel_rows * panel);
-    }
-  });
+  for_pieces(tensor.bytes, tensor.mapped, rows, panel_rows, pool,
+             [&](int64_t begin, int64_t end, int worker) {
+               std::byte* of_panel = converted[static_cast<size_t>(worker)].data();
+               for (int64_t r = begin; r < end; r += panel_rows) {
+                 const int64_t count = std::min(panel_rows, end - r);
+                 for (int64_t i = 0; i < count; ++i) convert_row(tensor, r + i, dtype, of_panel + i * row);
+                 pack_rows(dtype, of_panel, count, cols, 0, count, copy_ + r / panel_rows * panel);
+               }
+             });
 }
 
 void CpuWeight::pack_exactly(const TensorView& tensor, ThreadPool& pool, CpuArena& arena) {
@@ -244,7 +255,7 @@ void CpuWeight::convert(const TensorView& tensor, ThreadPool& pool, CpuArena& ar
       checked_product(static_cast<uint64_t>(rows), static_cast<uint64_t>(row), "the tensor " + tensor.name),
       "the weights, converted to " + std::string(name(dtype)));
   data_ = copy_;
-  pool.parallel_for(rows, 1, [&](int64_t begin, int64_t end, int) {
+  for_pieces(tensor.bytes, tensor.mapped, rows, 1, pool, [&](int64_t begin, int64_t end, int) {
     for (int64_t r = begin; r < end; ++r) convert_row(tensor, r, dtype, copy_ + r * row);
   });
 }

@@ -1,5 +1,5 @@
-#include "kernels/isa.h"
 #include "verify/perplexity.h"
+#include "kernels/isa.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -126,13 +126,16 @@ void check_count(size_t count, const Json& schema, const char* low_name, const c
 void check_object(const Json& value, const Json& schema, const std::string& path) {
   check_count(value.size(), schema, "minProperties", "maxProperties", "members", path);
   const auto inside = [&](const std::string& name) { return path.empty() ? name : path + "." + name; };
+  const Json* properties = member(schema, "properties");
+  // An object of another kind is not told which fields of this kind it lacks.
+  if (properties != nullptr && properties->contains("type") && value.contains("type"))
+    check_schema(value["type"], (*properties)["type"], inside("type"));
   if (const Json* required = member(schema, "required")) {
     for (const Json& name : *required) {
       if (!value.contains(name.get<std::string>()))
         fail(inside(name.get<std::string>()), "this field is missing");
     }
   }
-  const Json* properties = member(schema, "properties");
   const Json* others = member(schema, "additionalProperties");
   for (const auto& [name, item] : value.items()) {
     if (properties != nullptr && properties->contains(name)) {

@@ -32,7 +32,7 @@ std::string parameter_size(int64_t parameters) {
 
 Json details_of(const ModelInfo& info) {
   return {{"parent_model", ""},
-          {"format", info.format},
+          {"format", info.format.substr(0, info.format.find(' '))},  // "gguf", without its version
           {"family", info.family},
           {"families", Json::array({info.family})},
           {"parameter_size", parameter_size(info.parameters)},

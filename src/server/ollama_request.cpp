@@ -150,7 +150,7 @@ std::string read_ollama_show_body(const Json& body) {
   for (const char* field : {"model", "name"}) {
     if (const Json* name = given(body, field)) return ollama_model_name(name->get<std::string>());
   }
-  return {};
+  refuse_field("model", "this field is missing");
 }
 
 }  // namespace qwench::server

@@ -58,8 +58,10 @@ ToolUse read_tool_use(const Json& body, const Json& tools) {
   for (const Json& tool : tools) {
     const Json& function = tool["function"];
     const Json* parameters = given(function, "parameters");
-    use.declared.push_back(
-        {function["name"].get<std::string>(), parameters != nullptr ? with_doubles(*parameters) : Json()});
+    static const Json kNoArguments = {
+        {"type", "object"}, {"properties", Json::object()}, {"additionalProperties", false}};
+    use.declared.push_back({function["name"].get<std::string>(),
+                            parameters != nullptr ? with_doubles(*parameters) : kNoArguments});
   }
   for (const Json& tool : body["tools"]) {
     const Json* strict = given(tool["function"], "strict");

@@ -378,6 +378,7 @@ class Ollama(Api):
         self.assertTrue(self.get("/api/version")["version"])
         self.assertIn("completion", self.ok("/api/show", {"model": "small"})["capabilities"])
         self.assertEqual(self.post("/api/show", {"model": "other"})[0], 404)
+        self.assertEqual(self.post("/api/show", {})[0], 400)
 
     @unittest.skipIf(ollama is None, INSTALLS)
     def test_ollama_its_client(self):

@@ -112,7 +112,7 @@ TEST(ChatBody, WhatIsWrongIsNamed) {
       {R"("stream": true, "stream_options": {"x": 1})", "stream_options.x", "not known"},
       {R"("tools": [{}])", "tools[0].type", "missing"},
       {R"("tools": {})", "tools", "an array"},
-      {R"("tools": [{"type": "code_interpreter"}])", "tools[0].function", "missing"},
+      {R"("tools": [{"type": "code_interpreter"}])", "tools[0].type", "code_interpreter"},
       {R"("tools": [{"type": "code_interpreter", "function": {"name": "f"}}])", "tools[0].type", "function"},
       {R"("tools": [{"type": "function", "function": {}}])", "tools[0].function.name", "missing"},
       {R"("tools": [{"type": "function", "function": {"name": ""}}])", "tools[0].function.name",
@@ -220,7 +220,8 @@ TEST(Tools, ReachTheTemplateInTheirOrderWithoutStrictAndNulls) {
   EXPECT_EQ(body.tools.strict, std::set<std::string>{"f"});
   ASSERT_EQ(body.tools.declared.size(), 2U);
   EXPECT_EQ(body.tools.declared[1].name, "g-2_");
-  EXPECT_TRUE(body.tools.declared[1].parameters.is_null());
+  EXPECT_EQ(body.tools.declared[1].parameters.dump(),
+            R"({"type":"object","properties":{},"additionalProperties":false})");
 }
 
 TEST(Tools, ChoiceSaysWhichAreShownAndWhichMustBeCalled) {

@@ -366,6 +366,12 @@ class Page(PageTestCase):
         expect(self.page.locator("#model")).not_to_be_empty()
         self.problems.clear()  # the browser reports each
 
+    def conversation_id(self):
+        return self.page.evaluate("""() => new Promise((done) => {
+            indexedDB.open("qwench", 1).onsuccess = (opened) => opened.target.result.transaction("conversations")
+                .objectStore("conversations").getAll().onsuccess = (event) => done(event.target.result[0].id);
+        })""")
+
     def test_two_tabs_share_what_is_stored(self):
         self.spoken()
         self.send("Fox")
@@ -386,6 +392,20 @@ class Page(PageTestCase):
         self.end()
         expect(other.locator(".message.assistant .body").last).to_have_text("It too.")
         expect(other.locator(".message.assistant .branch")).to_have_text("1/2")
+        self.page.evaluate("""() => new Promise((done) => {  // what another tab would still have of an answer that is finished here
+            indexedDB.open("qwench", 1).onsuccess = (opened) => {
+                const transaction = opened.target.result.transaction("conversations", "readwrite");
+                const store = transaction.objectStore("conversations");
+                store.getAll().onsuccess = (event) => {
+                    const [stored] = event.target.result;
+                    for (const node of Object.values(stored.nodes)) if (node.content === "It too.") { node.content = ""; delete node.finish; }
+                    store.put(stored);
+                };
+                transaction.oncomplete = () => { new BroadcastChannel("qwench").postMessage({ changed: conversationId }); done(); };
+            };
+        })""".replace("conversationId", repr(self.conversation_id())))
+        other.wait_for_timeout(300)
+        expect(other.locator(".message.assistant .body").last).to_have_text("It too.")
         self.page.reload()
         expect(self.page.locator(".message.assistant .branch")).to_contain_text("/2")
         other.on("dialog", lambda dialog: dialog.accept())

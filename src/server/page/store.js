@@ -1,8 +1,10 @@
 // Conversations, kept in the browser (IndexedDB). A conversation is a tree: nodes {id, parent, role, content, time, reasoning,
 // thought, finish, usage, rate, logprobs, error}; `leaf` is the last node of the branch that is shown. Several tabs may have the
-// page open: nodes are only ever added, so that what is written is the union of what the tabs know.
+// page open: nodes are only ever added, and only the tab that added one changes it, so that what is written is the union of what
+// the tabs know, each node as its tab has it.
 
 const memory = new Map();
+const mine = new Set();  // ids of nodes that were added here
 const known = new Set();  // ids that lie in the database: one that is gone from it was removed in another tab
 let database = null;
 let channel = null;
@@ -55,6 +57,10 @@ export async function storedConversation(id) {
 // What is kept of a conversation.
 export function plain({ id, title, time, system, leaf, nodes }) { return { id, title, time, system, leaf, nodes }; }
 
+function takeNode(conversation, node) {
+  if (!mine.has(node.id) || !conversation.nodes[node.id]) conversation.nodes[node.id] = Object.assign(conversation.nodes[node.id] || {}, node);
+}
+
 // Without looking at what lies there: all that a page has time for when it is closed.
 export function putAtOnce(conversation) {
   if (!database || conversation.removed) return;
@@ -72,7 +78,7 @@ export async function putConversation(conversation) {
     store.get(id).onsuccess = (event) => {
       const stored = event.target.result;
       if (!stored && known.has(id)) { conversation.removed = true; return; }
-      for (const node of Object.values(stored?.nodes || {})) conversation.nodes[node.id] ??= node;
+      for (const node of Object.values(stored?.nodes || {})) takeNode(conversation, node);
       store.put(plain(conversation));
     };
   });
@@ -94,6 +100,7 @@ export function newConversation() {
 }
 export function addNode(conversation, parent, role, content) {
   const node = { id: newId(), parent, role, content, time: Date.now() };
+  mine.add(node.id);
   conversation.nodes[node.id] = node;
   conversation.leaf = node.id;
   conversation.time = node.time;
@@ -121,11 +128,9 @@ export function showBranch(conversation, node) {
   while (below.has(leaf.id)) leaf = below.get(leaf.id).at(-1);
   conversation.leaf = leaf.id;
 }
-// Takes over what another tab has written, but for the node `own` that is being written here.
+// Takes over what another tab has written. `own` is the node that is being written here, if any.
 export function takeOver(conversation, stored, own) {
-  for (const node of Object.values(stored.nodes)) {
-    if (node.id !== own?.id) conversation.nodes[node.id] = Object.assign(conversation.nodes[node.id] || {}, node);
-  }
+  for (const node of Object.values(stored.nodes)) takeNode(conversation, node);
   Object.assign(conversation, { title: stored.title, system: stored.system, time: stored.time });
   let above = stored.leaf;
   while (above !== null && above !== conversation.leaf) above = conversation.nodes[above]?.parent ?? null;

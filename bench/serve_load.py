@@ -128,9 +128,13 @@ def ask_health(port, seconds, results):
     while time.monotonic() < end:
         begin = time.monotonic()
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        connection.request("GET", "/health")
-        status = connection.getresponse().status
-        connection.close()
+        try:
+            connection.request("GET", "/health")
+            status = connection.getresponse().status
+        except OSError:
+            status = 0
+        finally:
+            connection.close()
         took.append((time.monotonic() - begin) * 1e3)
         if status != 200:
             others.append(status)
@@ -213,7 +217,7 @@ def main():
     with tempfile.TemporaryFile() as log:
         process, port = start(options, log)
         results = multiprocessing.Queue()
-        asker = multiprocessing.Process(target=ask_health, args=(port, options.seconds, results))
+        asker = multiprocessing.Process(target=ask_health, args=(port, options.seconds, results), daemon=True)
         asker.start()
         asyncio.run(load(port, process.pid, options, figures))
         figures.health, others = results.get(timeout=120)

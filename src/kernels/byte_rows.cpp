@@ -73,12 +73,13 @@ int64_t blocks_of_bytes(int64_t cols) { return (cols + ByteRows::kBlock - 1) / B
 
 uint64_t ByteRows::bytes(int64_t rows, int64_t cols) {
   constexpr uint64_t kBlockBytes = kBlock + 3 * sizeof(float);
-  return static_cast<uint64_t>(rows) * static_cast<uint64_t>(blocks_of_bytes(cols)) * kBlockBytes +
+  const auto room = static_cast<uint64_t>(ActivationTiles::rows_with_room(rows));
+  return room * static_cast<uint64_t>(blocks_of_bytes(cols)) * kBlockBytes +
          static_cast<uint64_t>(ActivationTiles::bytes(rows, blocks_of_bytes(cols), 1));
 }
 
 ByteRows ByteRows::in(std::byte* memory, int64_t rows, int64_t cols) {
-  const int64_t blocks = rows * blocks_of_bytes(cols);
+  const int64_t blocks = ActivationTiles::rows_with_room(rows) * blocks_of_bytes(cols);
   ByteRows b;
   b.stride = blocks_of_bytes(cols) * kBlock;
   const int64_t tiles = ActivationTiles::bytes(rows, blocks_of_bytes(cols), 1);

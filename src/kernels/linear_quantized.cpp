@@ -21,21 +21,27 @@ namespace qwench {
 namespace HWY_NAMESPACE {
 
 // Tiles of a type: panels of kCols columns and kParts blocks, of which kTogether share the rows of x, and
-// their products with rows [m, m + mr) of x, blocks from `block` on. 48 or 64 columns of 512 numbers are 48
-// or 64 KB of the L2 cache.
-template <class P, bool kBytes>
-struct TilesOf {
-  using Panel = QuantPanel;
-  using Value = int16_t;
-  static constexpr int kRows = kQuantRows;
+// their products with rows [m, m + mr) of x, blocks from `block` on.
+
+// 48 or 64 columns of 512 numbers are 48 or 64 KB of the L2 cache.
+template <class P>
+struct VectorTiles {
   static constexpr bool kWholeTiles = false;
   static constexpr int kCols = kPanelCols;
   static constexpr int kParts = 16;
   static constexpr int kTogether = std::max(1, 48 / kCols);
+  template <class Panel>
   static void fill(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
                    const Panel& panel) {
     FillPanel<P>(panels, g, first, parts, panel);
   }
+};
+
+template <class P, bool kBytes>
+struct TilesOf : VectorTiles<P> {
+  using Panel = QuantPanel;
+  using Value = int16_t;
+  static constexpr int kRows = kQuantRows;
   static void times(const LinearArgs& a, const Panel& panel, int parts, int64_t m, int mr, int64_t block,
                     float* acc) {
     static constexpr auto kTiles =
@@ -45,18 +51,10 @@ struct TilesOf {
 };
 
 template <class P>
-struct TilesOf<P, true> {
+struct TilesOf<P, true> : VectorTiles<P> {
   using Panel = BytePanel;
   using Value = uint8_t;
   static constexpr int kRows = kByteRows<P::kBits>;
-  static constexpr bool kWholeTiles = false;
-  static constexpr int kCols = kPanelCols;
-  static constexpr int kParts = 16;
-  static constexpr int kTogether = std::max(1, 48 / kCols);
-  static void fill(const uint8_t* const* panels, const PanelGeometry<P>& g, int64_t first, int parts,
-                   const Panel& panel) {
-    FillPanel<P>(panels, g, first, parts, panel);
-  }
   static void times(const LinearArgs& a, const Panel& panel, int parts, int64_t m, int mr, int64_t block,
                     float* acc) {
     static_assert(P::kScales == 1 && P::kMins == (P::kMove == 0));
@@ -127,7 +125,7 @@ HWY_NOINLINE void AllRows(const LinearArgs& a, int64_t n, int64_t from, int64_t 
                           const typename Tiles::Panel* panels) {
   const bool last = k + parts * 32 >= a.cols;
   constexpr int kCols = Tiles::kCols;
-  HWY_ALIGN float acc[Tiles::kRows * kCols];
+  HWY_ALIGN float acc[Tiles::kRows * kCols] = {};  // also of rows that fill a tile
   // Tiles of about as many rows each, where a narrow last one would cost as much as a wide one.
   const int64_t tiles = (a.rows + Tiles::kRows - 1) / Tiles::kRows;
   const auto first_row = [&](int64_t tile) {

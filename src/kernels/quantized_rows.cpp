@@ -77,12 +77,13 @@ int64_t whole_blocks(int64_t cols) { return (cols + QuantizedRows::kBlock - 1) /
 
 uint64_t QuantizedRows::bytes(int64_t rows, int64_t cols) {
   constexpr uint64_t kBlockBytes = kBlock * sizeof(int16_t) + 4 * sizeof(float);
-  return static_cast<uint64_t>(rows) * static_cast<uint64_t>(whole_blocks(cols)) * kBlockBytes +
+  const auto room = static_cast<uint64_t>(ActivationTiles::rows_with_room(rows));
+  return room * static_cast<uint64_t>(whole_blocks(cols)) * kBlockBytes +
          static_cast<uint64_t>(ActivationTiles::bytes(rows, whole_blocks(cols), 2));
 }
 
 QuantizedRows QuantizedRows::in(std::byte* memory, int64_t rows, int64_t cols) {
-  const int64_t blocks = rows * whole_blocks(cols);
+  const int64_t blocks = ActivationTiles::rows_with_room(rows) * whole_blocks(cols);
   QuantizedRows q;
   q.stride = whole_blocks(cols) * kBlock;
   const int64_t tiles = ActivationTiles::bytes(rows, whole_blocks(cols), 2);

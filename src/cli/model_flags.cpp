@@ -129,9 +129,10 @@ void ModelFlags::add_computing_to(CommandLine& line) {
                                       "f32 where weights are f32")
       .value_name("TYPE")
       .group(group);
-  line.add_option("--activation-bits", activation_bits_,
-                  "of what quantized weights are multiplied with on the CPU: 16, as exact as weights in f32 "
-                  "(default), or 8, faster for weights of 4 and 5 bits")
+  line.add_option(
+          "--activation-bits", activation_bits_,
+          "of what weights are multiplied with on the CPU: 16, as exact as weights in f32 (default), or "
+          "8, faster for weights of 4 and 5 bits, with VNNI for q8_0, with AMX for bf16 and f16")
       .value_name("N")
       .whole_number()
       .group(group);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cmath>
 #include <cstring>
@@ -169,6 +170,58 @@ TEST(Linear, QuantizedSumsDoNotOverflow) {
         }
       }
     }
+  }
+}
+
+// Memory that ends where none follows.
+class GuardedMemory {
+ public:
+  explicit GuardedMemory(size_t bytes) : all_((bytes + kPage - 1) / kPage * kPage + kPage) {
+    base_ = static_cast<std::byte*>(
+        mmap(nullptr, all_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(base_ + all_ - kPage, kPage, PROT_NONE);
+    start_ = base_ + all_ - kPage - bytes;
+  }
+  ~GuardedMemory() { munmap(base_, all_); }
+  GuardedMemory(const GuardedMemory&) = delete;
+  GuardedMemory& operator=(const GuardedMemory&) = delete;
+  std::byte* start() const { return start_; }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  size_t all_;
+  std::byte* base_ = nullptr;
+  std::byte* start_ = nullptr;
+};
+
+TEST(Linear, ReadsNothingBehindActivations) {
+  for (const DType dtype : {DType::q2_k, DType::q4_k, DType::q4_0}) {
+    test::for_each_way(dtype, [&](const std::string&) {
+      for (const int64_t rows : {9, 17}) {
+        Problem problem(dtype, rows, 512, 16, false);
+        const GuardedMemory words(QuantizedRows::bytes(rows, 512));
+        const GuardedMemory bytes(ByteRows::bytes(rows, 512));
+        const QuantizedRows q = QuantizedRows::in(words.start(), rows, 512);
+        const ByteRows b = ByteRows::in(bytes.start(), rows, 512);
+        for (int64_t r = 0; r < rows; ++r) {
+          quantize_row(problem.x.data() + r * problem.stride, 512, r, q);
+          quantize_row_to_bytes(problem.x.data() + r * problem.stride, 512, r, b);
+        }
+        std::vector<float> y(static_cast<size_t>(rows * 16));
+        const std::vector<std::byte> weights = problem.kept();
+        LinearArgs args;
+        args.rows = rows;
+        args.cols = 512;
+        args.dtype = dtype;
+        args.w = weights.data();
+        args.y = y.data();
+        args.y_stride = 16;
+        args.quantized = &q;
+        if (multiplied_by_bytes(dtype)) args.bytes = &b;
+        linear(args, 0, 16, problem.scratch.data());
+        EXPECT_EQ(y, problem.run());
+      }
+    });
   }
 }
 

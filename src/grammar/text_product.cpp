@@ -28,7 +28,13 @@ void TextProduct::add_condition(const Make& texts) {
   automata_.push_back(automaton_of(texts, builder_.what()));
 }
 
-uint32_t TextProduct::visit(Place place) {
+size_t TextProduct::PlaceHash::operator()(const Place& place) const {
+  uint64_t hash = 0;
+  for (const StackPool::StateId id : place) hash = (hash ^ static_cast<uint64_t>(id)) * 0x9E3779B97F4A7C15U;
+  return hash ^ (hash >> 32);
+}
+
+uint32_t TextProduct::visit(const Place& place) {
   const auto [found, is_new] = known_.emplace(place, static_cast<uint32_t>(places_.size()));
   if (!is_new) return found->second;
   if (places_.size() >= kMostStates) {
@@ -46,7 +52,7 @@ uint32_t TextProduct::visit(Place place) {
     state.met = met;
   }
   states_.push_back(std::move(state));
-  places_.push_back(std::move(place));
+  places_.push_back(place);
   return found->second;
 }
 
@@ -54,23 +60,26 @@ void TextProduct::explore() {
   if (!states_.empty()) return;
   Place start;
   for (const auto& automaton : automata_) start.push_back(automaton->start());
-  visit(std::move(start));
+  visit(start);
+  Place next;
+  Place last;  // most bytes lead where the byte before them does
   for (uint32_t at = 0; at < places_.size(); ++at) {
     for (int byte = 0; byte < 0xFF; ++byte) {
-      Place next;
+      next.clear();
       for (size_t i = 0; i < automata_.size(); ++i) {
         next.push_back(automata_[i]->step(places_[at][i], static_cast<uint8_t>(byte)));
         if (next[0] == StackPool::kDead) break;
       }
       if (next[0] == StackPool::kDead) continue;
-      const uint32_t target = visit(std::move(next));
-      std::vector<Edge>& edges = states_[at].edges;
       const auto here = static_cast<uint8_t>(byte);
-      if (!edges.empty() && edges.back().target == target && edges.back().high + 1 == byte) {
-        edges.back().high = here;
-      } else {
-        edges.push_back({here, here, target});
+      const auto& edges = states_[at].edges;
+      if (!edges.empty() && edges.back().high + 1 == byte && next == last) {
+        states_[at].edges.back().high = here;
+        continue;
       }
+      const uint32_t target = visit(next);
+      states_[at].edges.push_back({here, here, target});
+      last = next;
     }
   }
 }

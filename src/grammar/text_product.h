@@ -2,10 +2,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "grammar/grammar_builder.h"
@@ -47,12 +47,16 @@ class TextProduct {
   };
   using Place = std::vector<StackPool::StateId>;  // of each automaton, that of all texts first
 
+  struct PlaceHash {
+    size_t operator()(const Place& place) const;
+  };
+
   void explore();
-  uint32_t visit(Place place);
+  uint32_t visit(const Place& place);
 
   GrammarBuilder& builder_;
   std::vector<std::unique_ptr<StackPool>> automata_;
-  std::map<Place, uint32_t> known_;
+  std::unordered_map<Place, uint32_t, PlaceHash> known_;
   std::vector<Place> places_;
   std::vector<State> states_;
 };

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "kernels/activation_tiles.h"
-#include "kernels/targets.h"
+#include "kernels/vnni_targets.h"
 #include "qwench/error.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "kernels/amx.h"
-#include "kernels/targets.h"
+#include "kernels/vnni_targets.h"
 //
 #include "hwy/highway.h"
 #include "hwy/targets.h"
@@ -65,6 +65,7 @@ void set_isa(std::string_view name) {
                 fmt::format("the instruction set \"{}\" is not available; this CPU has {}", name, there));
   }
   use_amx(with_amx);
+  if (chosen == HWY_AVX3_DL) chosen |= HWY_AVX3;  // where there are no kernels of its own (vnni_targets.h)
   hwy::SetSupportedTargetsForTest(chosen);
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/linear_quantized.h"
-#include "kernels/targets.h"
+#include "kernels/vnni_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/linear.cpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "kernels/activation_tiles.h"
-#include "kernels/targets.h"
+#include "kernels/vnni_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/linear_quantized.cpp"

@@ -2,7 +2,7 @@
 #include <numeric>
 
 #include "kernels/linear_quantized.h"
-#include "kernels/targets.h"
+#include "kernels/vnni_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/linear_quantized_few.cpp"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/memory.h"
-#include "kernels/targets.h"
+#include "kernels/vnni_targets.h"
 #include "qwench/error.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -2,7 +2,7 @@
 
 #include "kernels/activation_tiles.h"
 #include "kernels/byte_rows.h"
-#include "kernels/targets.h"
+#include "kernels/vnni_targets.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/quantized_rows.cpp"

@@ -5,9 +5,6 @@
 // they cannot be kept in arrays as the kernels do (SVE, RVV).
 #define QWENCH_UNUSED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 
-// AVX-512 with VNNI, which Highway compiles for only where it is asked to.
-#define HWY_WANT_AVX3_DL
-
 // Under the address sanitizer each set takes a minute to compile: AVX2 or NEON stands for all, beside the
 // baseline where CMakeLists.txt has not made it AVX2.
 #if defined(__has_feature)

@@ -1,13 +1,14 @@
 """`qwench plan`: what is planned is what is used, and what is refused is refused at load in the same words."""
 import json
 import os
+import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from support import SANITIZED, SMOLLM2, TestCase, fetched, qwench
+from support import SANITIZED, SMOLLM2, TestCase, fetched, qwench, tokenizer
 
 TOLERANCE = 0.05
 
@@ -16,7 +17,7 @@ def write_random_model(folder, tied):
     """A qwen3 of 80 million parameters, large enough that the program itself weighs little."""
     import numpy  # pylint: disable=import-outside-toplevel
 
-    hidden, inter, layers, heads, kv_heads, dim, vocab = 512, 1536, 12, 8, 4, 64, 48000
+    hidden, inter, layers, heads, kv_heads, dim, vocab = 512, 1536, 12, 8, 4, 64, 49152
     config = {"model_type": "qwen3", "hidden_size": hidden, "intermediate_size": inter, "num_hidden_layers": layers,
               "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": dim, "vocab_size": vocab,
               "max_position_embeddings": 8192, "tie_word_embeddings": tied}
@@ -89,6 +90,19 @@ class Plan(TestCase):
                 self.measure(folder, 256, 1, "--dtype", "f32")
                 self.measure(folder, 1024, 1, "--dtype", "q8_0")
                 self.measure(folder, 1024, 1, "--dtype", "bf16p")
+
+    @unittest.skipIf(SANITIZED, "the sanitizers' own memory is not planned")
+    def test_one_prompt_whose_first_pass_reads_the_mapped_file_stays_within_the_plan(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, __file__, folder, "1"], check=True)
+            shutil.copy(tokenizer("smollm2") + "/tokenizer.json", folder)
+            planned = self.plan(folder, "--ctx", "256")["bytes"]["total"]
+            outcome = qwench("run", folder, "--raw", "-c", "256", "-n", "60", "The sky is blue because " * 30)
+            self.assertEqual(outcome.code, 0, outcome)
+            share = outcome.peak_bytes / planned
+            print(f"plan of one prompt: planned {planned / 1e6:.1f} MB, measured {outcome.peak_bytes / 1e6:.1f} MB")
+            self.assertLess(share, 1 + TOLERANCE)
+            self.assertGreater(share, 0.8)  # the cache is not full
 
     def test_what_is_refused_is_refused_in_the_same_words(self):
         model = fetched(SMOLLM2)

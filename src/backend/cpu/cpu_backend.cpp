@@ -70,7 +70,8 @@ class CpuBackend final : public Backend {
   }
 
   std::unique_ptr<Weight> load(const TensorView& tensor, DType dtype) override {
-    auto weight = std::make_unique<CpuWeight>(tensor, dtype, layout_, pool_, weights_);
+    auto weight =
+        std::make_unique<CpuWeight>(tensor, dtype, layout_, pool_, tensor.rows() == 1 ? vectors_ : weights_);
     if (weight->packs_later()) unpacked_.push_back(weight.get());
     return weight;
   }
@@ -162,6 +163,7 @@ class CpuBackend final : public Backend {
   ThreadPool& pool_;
   const CpuLayout layout_;
   CpuArena weights_;
+  CpuArena vectors_;  // apart: written to at once, each would bring in a huge page of matrices packed later
   std::vector<CpuWeight*> unpacked_;  // until the second batch
   const Batch* batch_ = nullptr;
   CpuMemory words_;  // one matrix at a time; resident only as far as quantized weights are used

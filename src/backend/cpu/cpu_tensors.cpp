@@ -140,7 +140,7 @@ void pack_rows(DType dtype, const std::byte* matrix, int64_t rows, int64_t cols,
 template <typename F>
 void for_pieces(std::span<const std::byte> bytes, bool mapped, int64_t rows, int64_t grain, ThreadPool& pool,
                 F&& f) {
-  constexpr uint64_t kPieceBytes = uint64_t{16} << 20;
+  constexpr uint64_t kPieceBytes = uint64_t{4} << 20;
   const uint64_t row_bytes = bytes.size() / static_cast<uint64_t>(rows);
   const int64_t piece =
       (static_cast<int64_t>(kPieceBytes / std::max<uint64_t>(1, row_bytes)) / grain + 1) * grain;

@@ -56,13 +56,14 @@ TEST(NumberRange, BoundsThatAreNoIntegersHoldForIntegers) {
 
 TEST(NumberRange, DecimalsAgainstEachOne) {
   int compared = 0;
+  const int apart = test::kSanitized ? 25 : 5;
   for (const auto& [low, high] :
        {std::pair{-1.5, 2.25}, {0.0, 1.0}, {0.125, 0.5}, {-3.0, -1.75}, {9.9, 10.1}}) {
     for (const bool exclusive : {false, true}) {
       const auto grammar = compile(Json{{"type", "number"},
                                         {exclusive ? "exclusiveMinimum" : "minimum", low},
                                         {exclusive ? "exclusiveMaximum" : "maximum", high}});
-      for (int thousandths = -12000; thousandths <= 12000; thousandths += 5) {
+      for (int thousandths = -12000; thousandths <= 12000; thousandths += apart) {
         char text[32];
         std::snprintf(text, sizeof text, "%.3f", thousandths / 1000.0);
         const double value = std::stod(text);
@@ -73,7 +74,7 @@ TEST(NumberRange, DecimalsAgainstEachOne) {
       }
     }
   }
-  EXPECT_EQ(compared, 10 * 4801);
+  EXPECT_EQ(compared, 10 * (24000 / apart + 1));
 }
 
 TEST(NumberRange, MultiplesAgainstEachOne) {
@@ -220,7 +221,7 @@ TEST(NumberRange, LargeSteps) {
     Acceptor any({{"type", "integer"}, {"multipleOf", step}});
     Acceptor within(
         {{"type", "integer"}, {"multipleOf", step}, {"minimum", -3 * step}, {"exclusiveMaximum", 25 * step}});
-    for (int units = -300; units <= 300; ++units) {
+    for (int units = -300; units <= 300; units += test::kSanitized ? 10 : 1) {
       for (const int off : {0, 1, step / 2, step - 10}) {
         const int value = units * step + off;
         EXPECT_EQ(any(std::to_string(value)), value % step == 0) << value << " of " << step;

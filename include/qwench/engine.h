@@ -76,10 +76,11 @@ struct EngineOptions {
 struct ModelInfo {
   std::string name;  ///< the folder's or file's name
   std::filesystem::path path;
-  std::string family;       ///< "qwen3"
-  std::string format;       ///< "safetensors", "gguf v3"
-  std::string weight_type;  ///< of most bytes among the layers' matrices: "bf16"
-  std::string device;       ///< "CPU (AVX2)"
+  std::string family;        ///< "qwen3"
+  std::string format;        ///< "safetensors", "gguf v3"
+  std::string weight_type;   ///< of most bytes among the layers' matrices, as they are kept: "bf16"
+  std::string quantization;  ///< of the files, by llama.cpp's name: "Q4_K_M", "BF16"
+  std::string device;        ///< "CPU (AVX2)"
   int threads = 0;
   int context = 0;           ///< positions a sequence may have
   int max_context = 0;       ///< the model's own limit of them
@@ -93,6 +94,8 @@ struct ModelInfo {
   int64_t parameters = 0;     ///< a tied embedding counts once
   uint64_t weight_bytes = 0;  ///< bytes of weights read for one token: all but the embedding's unused rows
   uint64_t kv_bytes_per_token = 0;
+  uint64_t file_bytes = 0;  ///< the size of the weight files
+  int64_t file_time = 0;    ///< when the newest of them was written, in seconds since 1970
 };
 
 /// What the engine is doing and has done since it was loaded.

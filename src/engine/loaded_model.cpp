@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <future>
 
 #include "backend/device.h"
 #include "checkpoint/expected_tensors.h"
+#include "checkpoint/quantization_name.h"
 #include "core/memory.h"
 #include "engine/embedding.h"
 #include "engine/model_plan.h"
@@ -38,6 +40,19 @@ const EngineOptions& checked(const EngineOptions& options) {
                             name(*options.dtype)));
   }
   return options;
+}
+
+/// In seconds since 1970; 0 where none is there any more.
+int64_t newest_time(const std::vector<std::filesystem::path>& files) {
+  int64_t newest = 0;
+  for (const std::filesystem::path& file : files) {
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(file, error);
+    if (error) continue;
+    const auto time = std::chrono::file_clock::to_sys(written).time_since_epoch();
+    newest = std::max<int64_t>(newest, std::chrono::floor<std::chrono::seconds>(time).count());
+  }
+  return newest;
 }
 
 }  // namespace
@@ -114,6 +129,9 @@ void LoadedModel::describe(const std::filesystem::path& path) {
   info_.parameters = weights.parameters;
   info_.weight_bytes = weights.bytes_per_token;
   info_.kv_bytes_per_token = plan_.kv_per_token;
+  info_.quantization = quantization_name(*checkpoint_);
+  info_.file_bytes = checkpoint_->bytes();
+  info_.file_time = newest_time(checkpoint_->files());
 }
 
 uint64_t LoadedModel::prefix_salt(int prompt_length) const {

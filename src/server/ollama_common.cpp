@@ -1,5 +1,7 @@
 #include "server/ollama_common.h"
 
+#include <fmt/format.h>
+
 #include <ctime>
 
 #include "server/field_schemas.h"
@@ -19,6 +21,16 @@ std::string utc_time(int64_t seconds_since_epoch) {
   gmtime_r(&time, &parts);
   char text[32];
   return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::string ollama_count(int64_t count) {
+  const auto scaled = [&](int64_t unit, int digits, char letter) {
+    return fmt::format("{:.{}f}{}", static_cast<double>(count) / static_cast<double>(unit),
+                       count % unit == 0 ? 0 : digits, letter);
+  };
+  if (count >= 1'000'000'000) return scaled(1'000'000'000, 1, 'B');
+  if (count >= 1'000'000) return scaled(1'000'000, 2, 'M');
+  return count >= 1000 ? scaled(1000, 0, 'K') : std::to_string(count);
 }
 
 Json ollama_keep_alive_field() {

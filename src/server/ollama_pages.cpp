@@ -3,19 +3,12 @@
 #include <fmt/format.h>
 #include <openssl/sha.h>
 
-#include <ctime>
-
 #include "server/ollama_common.h"
 #include "server/version.h"
 #include "text/chat_template.h"
 
 namespace qwench::server {
 namespace {
-
-std::string started() {
-  static const std::time_t at = std::time(nullptr);
-  return utc_time(at);
-}
 
 std::string digest_of(const std::string& text) {
   unsigned char bytes[SHA256_DIGEST_LENGTH];
@@ -25,18 +18,13 @@ std::string digest_of(const std::string& text) {
   return hex;
 }
 
-std::string parameter_size(int64_t parameters) {
-  const auto count = static_cast<double>(parameters);
-  return count >= 1e9 ? fmt::format("{:.1f}B", count / 1e9) : fmt::format("{:.2f}M", count / 1e6);
-}
-
 Json details_of(const ModelInfo& info) {
   return {{"parent_model", ""},
           {"format", info.format.substr(0, info.format.find(' '))},  // "gguf", without its version
           {"family", info.family},
           {"families", Json::array({info.family})},
-          {"parameter_size", parameter_size(info.parameters)},
-          {"quantization_level", info.weight_type}};
+          {"parameter_size", ollama_count(info.parameters)},
+          {"quantization_level", info.quantization}};
 }
 
 std::string template_of(const Engine& engine) {
@@ -57,9 +45,9 @@ Json ollama_models_page(const Engine& engine, const std::vector<std::string>& na
     models.push_back(
         {{"name", name},
          {"model", name},
-         {"modified_at", started()},
-         {"size", info.weight_bytes},
-         {"digest", digest_of(fmt::format("{} {} {}", info.name, info.weight_bytes, info.parameters))},
+         {"modified_at", utc_time(info.file_time)},
+         {"size", info.file_bytes},
+         {"digest", digest_of(fmt::format("{} {} {}", info.name, info.file_bytes, info.parameters))},
          {"details", details_of(info)},
          {"context_length", info.context}});
   }
@@ -85,7 +73,7 @@ Json ollama_show_page(const Engine& engine) {
             {key("embedding_length"), info.embedding_size},
             {key("vocab_size"), info.vocab_size}}},
           {"capabilities", std::move(capabilities)},
-          {"modified_at", started()}};
+          {"modified_at", utc_time(info.file_time)}};
 }
 
 Json ollama_version_page() { return Json{{"version", kVersion}}; }

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "checkpoint/expected_tensors.h"
+#include "checkpoint/quantization_name.h"
 #include "checkpoint/test_files.h"
 
 namespace qwench {
@@ -118,6 +119,21 @@ TEST(Checkpoint, AGgufFileHasTheSameNamesAndShapesAsTheFolder) {
     EXPECT_EQ(other->shape, tensor.shape) << tensor.name;
   }
   EXPECT_THAT(gguf->stop_token_ids(), ElementsAre(257));
+}
+
+TEST(Checkpoint, TheWayItsWeightsAreStoredHasLlamaCppsName) {
+  EXPECT_EQ(quantization_name(*Checkpoint::open(test_data("models/qwen3-tiny-sharded-bf16"))), "BF16");
+}
+
+TEST_F(CheckpointFolder, TheWayAGgufFilesWeightsAreStoredIsWhatItSaysOrWhatMostAre) {
+  const auto named = [&](GgufBuilder gguf) {
+    write("m.gguf", gguf.build());
+    return quantization_name(*Checkpoint::open(path()));
+  };
+  EXPECT_EQ(named(small_gguf("qwen2")), "F32") << "nothing is said";
+  EXPECT_EQ(named(small_gguf("qwen2").u32("general.file_type", 15)), "Q4_K_M");
+  EXPECT_EQ(named(small_gguf("qwen2").u32("general.file_type", 9999)), "F32") << "not known";
+  EXPECT_EQ(named(small_gguf("qwen2").string("general.file_type", "x")), "F32") << "no number";
 }
 
 TEST(Checkpoint, ALoneSafetensorsFileGivesTensorsOnly) {

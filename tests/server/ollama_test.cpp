@@ -25,6 +25,15 @@ GenerationBody generate(const std::string& body) {
   return read_ollama_generate_body(Json::parse(body), model());
 }
 
+TEST(OllamaPages, ParametersAreCountedAsOllamaDoes) {
+  EXPECT_EQ(ollama_count(494032768), "494.03M");
+  EXPECT_EQ(ollama_count(1543714304), "1.5B");
+  EXPECT_EQ(ollama_count(8000000000), "8B");
+  EXPECT_EQ(ollama_count(7000000), "7M");
+  EXPECT_EQ(ollama_count(12345), "12K");
+  EXPECT_EQ(ollama_count(999), "999");
+}
+
 TEST(OllamaChatBody, NamesOfToolsHaveAtMost128Characters) {
   const auto named = [](size_t length) {
     return ollama_chat(

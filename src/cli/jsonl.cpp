@@ -36,7 +36,7 @@ void invalid(const std::string& sentence) { throw Error(ErrorKind::invalid_argum
 std::string to_line(const Json& value) { return json_line(value); }
 
 Json parse_line(std::string_view line) {
-  Json value = parse_json_exactly(line, "the line", kDeepestLine);
+  Json value = parse_json_exactly(line, "the line", kDeepestLine, SameKeys::are_errors);
   if (!value.is_object()) invalid(fmt::format("the line is a JSON {}, expected an object", json_type(value)));
   for (const char* field : kSchemaFields) {
     if (const Json* schema = find(value, field)) refuse_rounded_integers(*schema, "the line", field);

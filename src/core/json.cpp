@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/large_integers.h"
+#include "core/utf8.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -17,8 +18,8 @@ namespace {
 class Builder : public nlohmann::json_sax<Json> {
  public:
   /// `exact`: integers beyond 64 bits are kept as they are.
-  Builder(const std::string& what, int max_depth, bool exact)
-      : what_(what), max_depth_(max_depth), exact_(exact) {}
+  Builder(const std::string& what, int max_depth, bool exact, SameKeys same_keys)
+      : what_(what), max_depth_(max_depth), exact_(exact), same_keys_(same_keys) {}
 
   Json take() { return std::move(root_); }
 
@@ -43,7 +44,8 @@ class Builder : public nlohmann::json_sax<Json> {
     Members& members = container.value->get_ref<Json::object_t&>();
     const auto [found, is_new] = container.places.emplace(key, members.size());
     if (is_new) members.emplace_back(key, nullptr);
-    next_ = &members[found->second].second;  // of a key that is there twice the last value counts
+    if (!is_new && same_keys_ == SameKeys::are_errors) throw RepeatedKey(what_, place_of(key));
+    next_ = &members[found->second].second;
     return true;
   }
 
@@ -63,6 +65,24 @@ class Builder : public nlohmann::json_sax<Json> {
     Json* value;
     std::unordered_map<std::string, size_t> places;  // of an object's keys
   };
+
+  /// "messages[0].role": where a key of the innermost object stands.
+  std::string place_of(const std::string& key) const {
+    std::string place;
+    for (const Container& container : open_) {
+      if (container.value->is_array()) {
+        place += fmt::format("[{}]", container.value->size() - 1);
+      } else {
+        const bool innermost = &container == &open_.back();
+        const std::string& name =
+            innermost ? key : container.value->get_ref<const Json::object_t&>().back().first;
+        constexpr size_t kLongest = 60;
+        if (!place.empty()) place += '.';
+        place += name.size() <= kLongest ? name : to_valid_utf8(name.substr(0, kLongest)) + "...";
+      }
+    }
+    return place;
+  }
 
   /// Where the value that comes next belongs.
   template <typename T>
@@ -103,16 +123,17 @@ class Builder : public nlohmann::json_sax<Json> {
   const std::string& what_;
   int max_depth_;
   bool exact_;
+  SameKeys same_keys_;
   Json root_;
   std::vector<Container> open_;  // the values on the way to the current one stay in place while it grows
   Json* next_ = nullptr;
 };
 
-Json parse(std::string_view text, const std::string& what, int max_depth, bool exact) {
+Json parse(std::string_view text, const std::string& what, int max_depth, bool exact, SameKeys same_keys) {
   // To the library a zero byte is the end of the text.
   if (const size_t zero = text.find('\0'); zero != std::string_view::npos)
     throw Error(ErrorKind::malformed, fmt::format("{}: not valid JSON at byte {}", what, zero + 1));
-  Builder builder(what, max_depth, exact);
+  Builder builder(what, max_depth, exact, same_keys);
   Json::sax_parse(text, &builder);  // throws where it fails
   return builder.take();
 }
@@ -141,6 +162,10 @@ void write_line(const Json& value, std::string& out) {
 }
 
 }  // namespace
+
+RepeatedKey::RepeatedKey(const std::string& what, const std::string& place)
+    : Error(ErrorKind::malformed, fmt::format("{}: {}: an object has this key twice", what, place)),
+      place_(place) {}
 
 std::optional<std::string> large_integer(const Json& value) {
   if (!value.is_binary()) return std::nullopt;
@@ -171,11 +196,11 @@ std::string json_line(const Json& value) {
 }
 
 Json parse_json(std::string_view text, const std::string& what, int max_depth) {
-  return parse(text, what, max_depth, false);
+  return parse(text, what, max_depth, false, SameKeys::last_counts);
 }
 
-Json parse_json_exactly(std::string_view text, const std::string& what, int max_depth) {
-  return parse(text, what, max_depth, true);
+Json parse_json_exactly(std::string_view text, const std::string& what, int max_depth, SameKeys same_keys) {
+  return parse(text, what, max_depth, true, same_keys);
 }
 
 }  // namespace qwench

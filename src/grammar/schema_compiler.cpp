@@ -153,7 +153,7 @@ Json parse_json_schema(std::string_view schema) {
                 fmt::format("the JSON schema: it has {} bytes, more than {}", schema.size(), kLargestSchema));
   }
   try {
-    const Json json = parse_json_exactly(schema, "the JSON schema", kDeepestText);
+    const Json json = parse_json_exactly(schema, "the JSON schema", kDeepestText, SameKeys::are_errors);
     refuse_rounded_integers(json, "the JSON schema");
     return with_doubles(json);
   } catch (const Error& error) {

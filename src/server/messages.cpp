@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "core/large_integers.h"
 #include "server/api_error.h"
 #include "server/body_fields.h"
@@ -85,6 +87,25 @@ Json read_message(const Json& message, const std::string& where) {
 }
 
 }  // namespace
+
+void check_tool_call_ids(const Json& messages) {
+  std::set<std::string> calls;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (const Json* made = given(messages[i], "tool_calls")) {
+      for (const Json& call : *made) {
+        const Json* id = given(call, "id");
+        if (id == nullptr) return;  // what follows may answer it
+        calls.insert(id->get<std::string>());
+      }
+    }
+    const Json* answered = given(messages[i], "tool_call_id");
+    if (answered != nullptr && calls.count(answered->get<std::string>()) == 0) {
+      refuse_field(
+          fmt::format("messages[{}].tool_call_id", i),
+          fmt::format("no call of an assistant's message before it has the id {}", to_line(*answered)));
+    }
+  }
+}
 
 ChatPrompt read_chat_prompt(const Json& body) {
   ChatPrompt prompt;

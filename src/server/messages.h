@@ -9,4 +9,8 @@ namespace qwench::server {
 /// have what. Throws ApiError (400).
 ChatPrompt read_chat_prompt(const Json& body);
 
+/// That each tool_call_id, where one is given, is of a call that an earlier message made, as in OpenAI's API.
+/// Behind a call without an id nothing can be said. Throws ApiError (400).
+void check_tool_call_ids(const Json& messages);
+
 }  // namespace qwench::server

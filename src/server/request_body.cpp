@@ -121,11 +121,13 @@ std::vector<TextPrompt> read_prompts(const Json& prompt) {
 Json parse_body(const std::string& body) {
   Json json;
   try {
-    json = parse_json_exactly(body, "the request's body", kDeepestBody);
+    json = parse_json_exactly(body, "the request's body", kDeepestBody, SameKeys::are_errors);
     for (const char* field : kSchemaFields) {
       if (json.is_object() && json.contains(field))
         refuse_rounded_integers(json[field], "the request's body", field);
     }
+  } catch (const RepeatedKey& repeated) {
+    refuse_field(repeated.place(), "this field is there twice");
   } catch (const Error& error) {
     throw ApiError(400, error.what());
   }
@@ -138,7 +140,11 @@ Json parse_body(const std::string& body) {
   return json;
 }
 
-GenerationBody read_chat_body(const Json& body) { return read_chat_body(body, chat_fields()); }
+GenerationBody read_chat_body(const Json& body) {
+  GenerationBody read = read_chat_body(body, chat_fields());
+  check_tool_call_ids(body["messages"]);
+  return read;
+}
 
 GenerationBody read_chat_body(const Json& body, const Json& fields) {
   check_schema(body, fields, "");

@@ -43,6 +43,23 @@ TEST(Json, OfAKeyThatIsThereTwiceTheLastValueCounts) {
   EXPECT_EQ(parse_json(R"({"a": {"x": 1}, "b": 2, "a": [3]})", "x").dump(), R"({"a":[3],"b":2})");
 }
 
+TEST(Json, AKeyThatIsThereTwiceCanBeAnErrorThatNamesItsPlace) {
+  const auto place_of = [](const std::string& text) -> std::string {
+    try {
+      parse_json_exactly(text, "x", 200, SameKeys::are_errors);
+    } catch (const RepeatedKey& repeated) {
+      EXPECT_EQ(repeated.what(), "x: " + repeated.place() + ": an object has this key twice");
+      return repeated.place();
+    }
+    return "";
+  };
+  EXPECT_EQ(place_of(R"({"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]})"), "");
+  EXPECT_EQ(place_of(R"({"a": 1, "b": 2, "a": 1})"), "a");
+  EXPECT_EQ(place_of(R"({"a": [{"x": 1}, {"b": {"c": 1, "d": 2, "c": 3}}]})"), "a[1].b.c");
+  EXPECT_EQ(place_of(R"([[], [{"a": [], "a": {}}]])"), "[1][0].a");
+  EXPECT_EQ(place_of(R"({"a": {"x": 1}, "\u0061": 1})"), "a") << "one key, spelt in two ways";
+}
+
 TEST(Json, NumbersOutOfRangeAreErrors) {
   EXPECT_THAT(error_of("[1e999]"), testing::HasSubstr("a number out of range at byte 6"));
 }
@@ -70,6 +87,7 @@ TEST(Json, ManyKeysInOneObjectTakeLinearTime) {
   for (int i = 0; i < 100000; ++i) text += "\"k" + std::to_string(i) + "\":0,";
   const auto start = std::chrono::steady_clock::now();
   EXPECT_EQ(parse_json(text + "\"last\":1}", "x").size(), 100001U);
+  EXPECT_EQ(parse_json_exactly(text + "\"last\":1}", "x", 200, SameKeys::are_errors).size(), 100001U);
   EXPECT_LT(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), 10.0);
 }
 

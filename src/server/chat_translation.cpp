@@ -20,7 +20,7 @@ GenerationBody read_translated_chat(const Json& chat, std::span<const FieldName>
       if (at == std::string::npos || (at > 0 && !field.starts_with('.'))) continue;
       if (sentence.starts_with(param)) sentence.replace(at, field.size(), theirs);
       param.replace(at, field.size(), theirs);
-      break;
+      if (!field.starts_with('.')) break;
     }
     throw ApiError(error.status(), sentence, param, error.code());
   }

@@ -151,22 +151,43 @@ void check_object(const Json& value, const Json& schema, const std::string& path
   }
 }
 
-/// The alternative of an anyOf that the value's type points to: its complaint says more than the choice's.
-const Json* alternative_of_type(const Json& alternatives, const Json& value) {
-  const Json* found = nullptr;
+/// Whether objects of the schema say by their "type", of some listed ones, what they are.
+bool is_tagged(const Json& schema) {
+  const Json* properties = member(schema, "properties");
+  const Json* tag = properties == nullptr ? nullptr : member(*properties, "type");
+  return tag != nullptr && tag->contains("enum");
+}
+
+/// The alternative of an anyOf that the value's type points to, and of several kinds of objects its "type":
+/// its complaint says more than the choice's.
+const Json* alternative_of_type(const Json& alternatives, const Json& value, const std::string& path) {
+  std::vector<const Json*> found;
   for (const Json& alternative : alternatives) {
     const std::vector<std::string> types = types_of(alternative);
-    if (std::any_of(types.begin(), types.end(), [&](const auto& type) { return has_type(value, type); })) {
-      if (found != nullptr) return nullptr;
-      found = &alternative;
+    if (std::any_of(types.begin(), types.end(), [&](const auto& type) { return has_type(value, type); }))
+      found.push_back(&alternative);
+  }
+  if (found.size() == 1) return found.front();
+  if (found.empty() || !value.is_object() ||
+      !std::all_of(found.begin(), found.end(), [](const Json* one) { return is_tagged(*one); }))
+    return nullptr;
+  Json tags{{"enum", Json::array()}};
+  for (const Json* one : found) {
+    for (const Json& tag : (*one)["properties"]["type"]["enum"]) {
+      if (value.contains("type") && value["type"] == tag) return one;
+      tags["enum"].push_back(tag);
     }
   }
-  return found;
+  const std::string place = path.empty() ? "type" : path + ".type";
+  if (!value.contains("type")) fail(place, "this field is missing");
+  check_schema(value["type"], tags, place);
+  return nullptr;
 }
 
 void check_any_of(const Json& value, const Json& schema, const std::string& path) {
   const Json& alternatives = schema["anyOf"];
-  if (const Json* only = alternative_of_type(alternatives, value)) return check_schema(value, *only, path);
+  if (const Json* only = alternative_of_type(alternatives, value, path))
+    return check_schema(value, *only, path);
   for (const Json& alternative : alternatives) {
     try {
       return check_schema(value, alternative, path);

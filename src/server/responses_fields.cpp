@@ -57,6 +57,20 @@ Json response_tools_field() {
       kMaxTools, "What the model may call.");
 }
 
+Json response_tool_choice_field() {
+  const Json named =
+      object_of({{"type", {{"enum", {"function"}}}}, {"name", {{"type", "string"}}}}, {"type", "name"});
+  return either(
+      {{{"enum", {"none", "auto", "required", nullptr}}},
+       named,
+       object_of({{"type", {{"enum", {"allowed_tools"}}}},
+                  {"mode", {{"enum", {"auto", "required"}}}},
+                  {"tools", {{"type", "array"}, {"minItems", 1}, {"items", named}}}},
+                 {"type", "mode", "tools"})},
+      "Whether the model may, must or must not call, which function it must, or which ones it may or "
+      "must: it is shown all.");
+}
+
 Json make_responses_fields() {
   constexpr const char* kStateless = "nothing is stored here: send the whole conversation as input";
   Json p{{"model", model_field()}};
@@ -78,10 +92,7 @@ Json make_responses_fields() {
                  {"additionalProperties", false}},
                 "Only with stream.");
   p["tools"] = response_tools_field();
-  p["tool_choice"] = either(
-      {{{"enum", {"none", "auto", "required", nullptr}}},
-       object_of({{"type", {{"enum", {"function"}}}}, {"name", {{"type", "string"}}}}, {"type", "name"})},
-      "Whether the model may, must or must not call, or which function it must.");
+  p["tool_choice"] = response_tool_choice_field();
   p["parallel_tool_calls"] = described({{"type", {"boolean", "null"}}}, "More than one call in an answer.");
   p["text"] =
       described({{"type", {"object", "null"}},

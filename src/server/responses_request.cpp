@@ -97,6 +97,14 @@ class MessageList {
   bool called_ = false;
 };
 
+Json chat_tool_choice(const Json& choice) {
+  if (choice["type"] == "function") return {{"type", "function"}, {"function", {{"name", choice["name"]}}}};
+  Json tools = Json::array();
+  for (const Json& tool : choice["tools"]) tools.push_back(chat_tool_choice(tool));
+  return {{"type", "allowed_tools"},
+          {"allowed_tools", {{"mode", choice["mode"]}, {"tools", std::move(tools)}}}};
+}
+
 void add_response_tools(const Json& body, Json& chat) {
   const Json* tools = given(body, "tools");
   if (tools != nullptr && !tools->empty()) {
@@ -111,9 +119,7 @@ void add_response_tools(const Json& body, Json& chat) {
   const bool has_tools = tools != nullptr && !tools->empty();
   if (const Json* choice = given(body, "tool_choice");
       choice != nullptr && (has_tools || *choice != "auto")) {
-    chat["tool_choice"] = choice->is_string()
-                              ? *choice
-                              : Json{{"type", "function"}, {"function", {{"name", (*choice)["name"]}}}};
+    chat["tool_choice"] = choice->is_string() ? *choice : chat_tool_choice(*choice);
   }
   copy_field(body, "parallel_tool_calls", chat);
 }
@@ -128,8 +134,10 @@ void add_format(const Json& body, Json& chat) {
   for (const char* field : {"name", "description", "schema", "strict"}) copy_field(*format, field, schema);
 }
 
-constexpr FieldName kResponsesNames[] = {
-    {"max_completion_tokens", "max_output_tokens"}, {".function.", "."}, {"response_format", "text.format"}};
+constexpr FieldName kResponsesNames[] = {{"max_completion_tokens", "max_output_tokens"},
+                                         {".function.", "."},
+                                         {".allowed_tools.", "."},
+                                         {"response_format", "text.format"}};
 
 }  // namespace
 

@@ -38,13 +38,24 @@ Json tool_choice_fields(int longest_name) {
   Json named = object_of({{"type", {{"enum", {"function"}}}},
                           {"function", object_of({{"name", tool_name_field(longest_name)}}, {"name"})}},
                          {"type", "function"});
+  Json allowed = object_of(
+      {{"type", {{"enum", {"allowed_tools"}}}},
+       {"allowed_tools", object_of({{"mode", {{"enum", {"auto", "required"}}}},
+                                    {"tools", {{"type", "array"}, {"minItems", 1}, {"items", named}}}},
+                                   {"mode", "tools"})}},
+      {"type", "allowed_tools"});
   constexpr const char* kOld = "the older form of tools and tool_choice is not supported; use those";
   return {
       {"tool_choice",
-       described(
-           {{"anyOf", {{{"enum", {"none", "auto", "required"}}}, std::move(named), {{"type", "null"}}}}},
-           "none: the model is not shown the tools; auto, the default with tools: it may call them; "
-           "required, or a function's name: it must.")},
+       described({{"anyOf",
+                   {{{"enum", {"none", "auto", "required"}}},
+                    std::move(named),
+                    std::move(allowed),
+                    {{"type", "null"}}}}},
+                 "none: the model is not shown the tools; auto, the default with tools: it may call them; "
+                 "required, or a function's name: it must. allowed_tools: it may, or must, call those "
+                 "listed, and is "
+                 "shown all.")},
       {"parallel_tool_calls",
        described({{"type", {"boolean", "null"}}, {"default", true}},
                  "An answer may have several calls; with false, those behind the first are left out.")},

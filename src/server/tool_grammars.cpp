@@ -16,7 +16,7 @@ constexpr size_t kMostEntries = 32;
 std::shared_ptr<const Grammar> ToolGrammars::get(ToolSyntax syntax, const ToolUse& use,
                                                  const std::optional<Constraint>& constraint) {
   const bool required = use.choice == ToolUse::Choice::required;
-  if (!required && use.strict.empty() && !constraint) return nullptr;
+  if (!required && !use.restricted && use.strict.empty() && !constraint) return nullptr;
   std::vector<ToolSignature> tools;
   Json key{static_cast<int>(syntax), required, use.parallel};
   if (constraint) key.push_back({static_cast<int>(constraint->kind), constraint->text, constraint->choices});

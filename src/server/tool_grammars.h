@@ -19,8 +19,8 @@ namespace qwench::server {
 class ToolGrammars {
  public:
   /// `text`: what an answer that calls nothing must be; absent: any text. Null where an answer may be
-  /// anything: calls are not demanded, no tool is strict, and nothing is said of the text. Throws ApiError
-  /// (400) where a schema cannot be kept to.
+  /// anything: calls are not demanded, no tool is strict, all may be called, and nothing is said of the text.
+  /// Throws ApiError (400) where a schema cannot be kept to.
   std::shared_ptr<const Grammar> get(ToolSyntax syntax, const ToolUse& use,
                                      const std::optional<Constraint>& text = std::nullopt);
 

@@ -20,6 +20,26 @@ bool is_name(const std::string& name) {
   });
 }
 
+size_t index_of(const ToolUse& use, const std::string& name, const std::string& where) {
+  const auto named = std::find_if(use.declared.begin(), use.declared.end(),
+                                  [&](const ToolDeclaration& tool) { return tool.name == name; });
+  if (named == use.declared.end()) refuse_field(where, "there is no tool of this name among tools");
+  return static_cast<size_t>(named - use.declared.begin());
+}
+
+/// Of the tools those that are listed, in the order in which they are declared.
+void keep_allowed(const Json& listed, ToolUse& use) {
+  std::set<size_t> allowed;
+  for (size_t i = 0; i < listed.size(); ++i) {
+    allowed.insert(index_of(use, listed[i]["function"]["name"].get<std::string>(),
+                            fmt::format("tool_choice.allowed_tools.tools[{}].function.name", i)));
+  }
+  use.restricted = allowed.size() < use.declared.size();
+  std::vector<ToolDeclaration> kept;
+  for (const size_t tool : allowed) kept.push_back(std::move(use.declared[tool]));
+  use.declared = std::move(kept);
+}
+
 }  // namespace
 
 Json read_tools(const Json& body) {
@@ -73,12 +93,15 @@ ToolUse read_tool_use(const Json& body, const Json& tools) {
   if (*choice == "none") return {};
   use.choice = ToolUse::Choice::required;
   if (*choice == "required") return use;
+  if ((*choice)["type"] == "allowed_tools") {
+    const Json& allowed = (*choice)["allowed_tools"];
+    if (allowed["mode"] == "auto") use.choice = ToolUse::Choice::automatic;
+    keep_allowed(allowed["tools"], use);
+    return use;
+  }
   const std::string name = (*choice)["function"]["name"].get<std::string>();
-  const auto named = std::find_if(use.declared.begin(), use.declared.end(),
-                                  [&](const ToolDeclaration& tool) { return tool.name == name; });
-  if (named == use.declared.end())
-    refuse_field("tool_choice.function.name", "there is no tool of this name among tools");
-  use.declared = {*named};
+  const size_t named = index_of(use, name, "tool_choice.function.name");
+  use.declared = {use.declared[named]};
   use.parallel = false;
   return use;
 }

@@ -18,7 +18,8 @@ struct ToolUse {
   };
 
   Choice choice = Choice::none;
-  std::vector<ToolDeclaration> declared;  ///< with a named choice that one alone
+  std::vector<ToolDeclaration> declared;  ///< those that may be called; with a named choice that one alone
+  bool restricted = false;                ///< the model is shown others too, which it may not call
   std::set<std::string>
       strict;  ///< names of those whose calls keep to the schema also when they are not required
   bool parallel = true;

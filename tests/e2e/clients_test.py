@@ -145,10 +145,28 @@ class Tools(Case):
             self.assertEqual(message["tool_calls"][0]["function"], call["function"])
             self.assertEqual(finish, "tool_calls")
 
+    def test_only_the_allowed_tools_are_called(self):
+        alarm = {"type": "function", "function": {"name": "set_alarm", "parameters": {
+            "type": "object", "properties": {"hour": {"type": "integer", "minimum": 0, "maximum": 23}}, "required": ["hour"], "additionalProperties": False}}}
+        tools = [WEATHER, alarm]
+        allow = lambda mode: {"type": "allowed_tools", "allowed_tools": {"mode": mode, "tools": [{"type": "function", "function": {"name": "set_alarm"}}]}}
+        choice = self.chat(tools=tools, tool_choice=allow("required"), parallel_tool_calls=False)["choices"][0]
+        self.assertEqual((choice["finish_reason"], choice["message"]["content"]), ("tool_calls", None))
+        self.assertEqual({call["function"]["name"] for call in choice["message"]["tool_calls"]}, {"set_alarm"})
+        self.assertEqual(self.chat(tools=tools)["choices"][0]["message"]["tool_calls"][0]["function"]["name"], "get_weather")
+        message = self.chat(tools=tools, tool_choice=allow("auto"), max_tokens=60)["choices"][0]["message"]
+        self.assertLessEqual({call["function"]["name"] for call in message.get("tool_calls", ())}, {"set_alarm"}, "the others are shown and not called")
+        by_responses = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "set_alarm"}]}
+        status, _, answer = self.server.post("/v1/responses", {"input": QUESTION, "tools": [{"type": "function", **tool["function"]} for tool in tools],
+                                                               "tool_choice": by_responses, "parallel_tool_calls": False, "temperature": 0, "max_output_tokens": 60})
+        self.assertEqual(status, 200, answer)
+        self.assertEqual({item["name"] for item in answer["output"] if item["type"] == "function_call"}, {"set_alarm"})
+
     def test_what_is_wrong_is_named(self):
         for fields, param in (({"tools": [WEATHER, WEATHER]}, "tools[1].function.name"), ({"tool_choice": "any"}, "tool_choice"),
                               ({"tools": None, "tool_choice": "required"}, "tool_choice"), ({"functions": [{}]}, "functions"),
-                              ({"tool_choice": {"type": "function", "function": {"name": "other"}}}, "tool_choice.function.name")):
+                              ({"tool_choice": {"type": "function", "function": {"name": "other"}}}, "tool_choice.function.name"),
+                              ({"messages": QUESTION + [{"role": "tool", "tool_call_id": "call_9", "content": "1"}]}, f"messages[{len(QUESTION)}].tool_call_id")):
             body = {"messages": QUESTION, "tools": [WEATHER], **fields}
             self.assert_error(self.server.post("/v1/chat/completions", body), 400, param)
 

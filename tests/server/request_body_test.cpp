@@ -144,7 +144,6 @@ TEST(ChatBody, WhatIsWrongIsNamed) {
       {R"("service_tier": "flex")", "service_tier", "auto"},
       {R"("continue_final_message": true, "add_generation_prompt": true)", "continue_final_message",
        "go with"},
-      {R"("messages": [])", "messages", "at least 1"},
   };
   for (const auto& wrong : cases) {
     const ApiError error = error_of([&] { chat(wrong.field); });
@@ -152,6 +151,9 @@ TEST(ChatBody, WhatIsWrongIsNamed) {
     EXPECT_THAT(error.what(), HasSubstr(wrong.says)) << wrong.field;
     EXPECT_THAT(error.what(), HasSubstr(wrong.param)) << wrong.field;
   }
+  const ApiError none = error_of([] { read_chat_body(parse_body(R"({"messages": []})")); });
+  EXPECT_EQ(none.param(), "messages");
+  EXPECT_THAT(none.what(), HasSubstr("at least 1"));
 }
 
 TEST(ChatBody, FieldsWithoutEffectOnOpenAisAnswersAreAccepted) {
@@ -168,6 +170,21 @@ TEST(ChatBody, NegativeSeedsAreSeedsToo) {
 
 Json messages(const std::string& list) {
   return read_chat_body(parse_body(R"({"messages": )" + list + "}")).messages.input.messages;
+}
+
+TEST(Body, AFieldThatIsThereTwiceIsNamed) {
+  const auto param_of = [](const std::string& body) {
+    const ApiError error = error_of([&] { parse_body(body); });
+    EXPECT_EQ(error.status(), 400);
+    EXPECT_EQ(error.what(), error.param() + ": this field is there twice");
+    return error.param();
+  };
+  EXPECT_EQ(param_of(R"({"model": "m", "temperature": 0, "temperature": 1})"), "temperature");
+  EXPECT_EQ(
+      param_of(R"({"messages": [{"role": "user", "content": "a"}, {"role": "user", "role": "system"}]})"),
+      "messages[1].role");
+  EXPECT_EQ(param_of(R"({"guided_json": {"properties": {"a": true, "a": false}}})"),
+            "guided_json.properties.a");
 }
 
 TEST(Messages, DeveloperIsSystemAndPartsAreJoined) {
@@ -197,6 +214,28 @@ TEST(Messages, AnAnswerCanBeSentBackAsItCame) {
   EXPECT_EQ(read[1]["content"], "");
   EXPECT_FALSE(read[1].contains("annotations"));
   EXPECT_EQ(read[1]["tool_calls"][0]["function"]["name"], "f");
+}
+
+TEST(Messages, AToolsResultIsOfACallThatWasMade) {
+  const auto conversation = [](const std::string& call_id, const std::string& result) {
+    return R"([{"role": "user", "content": "?"}, {"role": "assistant", "tool_calls": [{)" + call_id +
+           R"("type": "function", "function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "content": "1")" +
+           result + R"(}, {"role": "user", "content": "go on"}])";
+  };
+  EXPECT_EQ(messages(conversation(R"("id": "call_1", )", R"(, "tool_call_id": "call_1")")).size(), 4U);
+  EXPECT_EQ(messages(conversation(R"("id": "call_1", )", "")).size(), 4U) << "no id is given";
+  EXPECT_EQ(messages(conversation("", R"(, "tool_call_id": "call_1")")).size(), 4U) << "the call has no id";
+  const ApiError error =
+      error_of([&] { messages(conversation(R"("id": "call_1", )", R"(, "tool_call_id": "call_2")")); });
+  EXPECT_EQ(error.status(), 400);
+  EXPECT_EQ(error.param(), "messages[2].tool_call_id");
+  EXPECT_THAT(error.what(), HasSubstr("has the id \"call_2\""));
+  EXPECT_EQ(
+      error_of([] {
+        messages(
+            R"([{"role": "user", "content": "?"}, {"role": "tool", "tool_call_id": "x", "content": "1"}])");
+      }).param(),
+      "messages[1].tool_call_id");
 }
 
 TEST(Messages, ArgumentsThatAreNoJsonReachTheTemplateAsTheyAre) {
@@ -242,6 +281,52 @@ TEST(Tools, ChoiceSaysWhichAreShownAndWhichMustBeCalled) {
   EXPECT_EQ(named.tools.declared[0].name, "g");
   EXPECT_EQ(named.messages.input.tools.size(), 2U);
   EXPECT_TRUE(chat(R"("tools": [], "parallel_tool_calls": true)").messages.input.tools.is_null());
+}
+
+TEST(Tools, ChoiceMayAllowSomeOfThem) {
+  const auto allowing = [](const std::string& choice) {
+    return chat(R"("tools": [{"type": "function", "function": {"name": "f", "strict": true}},
+                    {"type": "function", "function": {"name": "g"}}, {"type": "function", "function": {"name": "h"}}],
+                   "tool_choice": )" +
+                choice);
+  };
+  const auto allowed = [](const std::string& mode, const std::string& names) {
+    return R"({"type": "allowed_tools", "allowed_tools": {"mode": ")" + mode + R"(", "tools": [)" + names +
+           "]}}";
+  };
+  const std::string f = R"({"type": "function", "function": {"name": "f"}})";
+  const std::string h = R"({"type": "function", "function": {"name": "h"}})";
+  const GenerationBody may = allowing(allowed("auto", h + "," + f + "," + h));
+  EXPECT_EQ(may.tools.choice, ToolUse::Choice::automatic);
+  ASSERT_EQ(may.tools.declared.size(), 2U);
+  EXPECT_EQ(may.tools.declared[0].name, "f") << "in the order of tools";
+  EXPECT_EQ(may.tools.declared[1].name, "h");
+  EXPECT_TRUE(may.tools.restricted);
+  EXPECT_TRUE(may.tools.parallel);
+  EXPECT_EQ(may.messages.input.tools.size(), 3U) << "all are shown";
+  EXPECT_EQ(allowing(allowed("required", h)).tools.choice, ToolUse::Choice::required);
+  const std::string g = R"({"type": "function", "function": {"name": "g"}})";
+  EXPECT_FALSE(allowing(allowed("auto", f + "," + g + "," + h)).tools.restricted) << "all are allowed";
+
+  const struct {
+    std::string choice;
+    const char* param;
+    const char* says;
+  } cases[] = {
+      {allowed("auto", f + R"(, {"type": "function", "function": {"name": "x"}})"),
+       "tool_choice.allowed_tools.tools[1].function.name", "no tool of this name"},
+      {allowed("auto", ""), "tool_choice.allowed_tools.tools", "at least 1"},
+      {allowed("none", f), "tool_choice.allowed_tools.mode", "expected \"auto\" or \"required\""},
+      {R"({"type": "allowed_tools", "mode": "auto"})", "tool_choice.allowed_tools", "missing"},
+      {R"({"type": "custom"})", "tool_choice.type", "expected \"function\" or \"allowed_tools\""},
+      {R"({"function": {"name": "f"}})", "tool_choice.type", "missing"},
+      {R"({"type": "function", "function": {}})", "tool_choice.function.name", "missing"},
+  };
+  for (const auto& wrong : cases) {
+    const ApiError error = error_of([&] { allowing(wrong.choice); });
+    EXPECT_EQ(error.param(), wrong.param) << wrong.choice;
+    EXPECT_THAT(error.what(), HasSubstr(wrong.says)) << wrong.choice;
+  }
 }
 
 TEST(Messages, WhatIsWrongIsNamed) {

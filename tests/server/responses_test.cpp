@@ -33,6 +33,27 @@ TEST(ResponsesBody, NamesOfToolsHaveAtMost128Characters) {
   EXPECT_EQ(error_of([&] { named(129); }).param(), "tools[0].name");
 }
 
+TEST(ResponsesBody, ToolChoiceMayAllowSomeTools) {
+  const auto allowing = [](const std::string& names, const std::string& mode) {
+    return read_response(
+        R"({"input": "Hi", "tools": [{"type": "function", "name": "f"}, {"type": "function", "name": "g"}],
+            "tool_choice": {"type": "allowed_tools", "mode": ")" +
+        mode + R"(", "tools": [)" + names + "]}}");
+  };
+  const GenerationBody one = allowing(R"({"type": "function", "name": "g"})", "required");
+  EXPECT_EQ(one.tools.choice, ToolUse::Choice::required);
+  ASSERT_EQ(one.tools.declared.size(), 1U);
+  EXPECT_EQ(one.tools.declared[0].name, "g");
+  EXPECT_EQ(one.messages.input.tools.size(), 2U);
+  EXPECT_EQ(allowing(R"({"type": "function", "name": "g"})", "auto").tools.choice,
+            ToolUse::Choice::automatic);
+  const ApiError unknown = error_of(
+      [&] { allowing(R"({"type": "function", "name": "g"}, {"type": "function", "name": "x"})", "auto"); });
+  EXPECT_EQ(unknown.param(), "tool_choice.tools[1].name");
+  EXPECT_STREQ(unknown.what(), "tool_choice.tools[1].name: there is no tool of this name among tools");
+  EXPECT_EQ(error_of([&] { allowing("", "auto"); }).param(), "tool_choice.tools");
+}
+
 TEST(ResponsesBody, ItemsOfOneTurnAreOneMessage) {
   const GenerationBody body = read_response(R"({"input": [
       {"role": "developer", "content": "Be brief."},

@@ -41,6 +41,17 @@ TEST(ToolGrammars, OtherCallsKeepToItWhereTheirToolIsStrict) {
   EXPECT_TRUE(accepts(*grammar, "text"));
 }
 
+TEST(ToolGrammars, WhereOnlySomeAreAllowedOnlyTheyAreCalled) {
+  ToolGrammars grammars;
+  ToolUse some = use(ToolUse::Choice::automatic);
+  some.restricted = true;
+  const auto grammar = grammars.get(ToolSyntax::hermes, some);
+  ASSERT_NE(grammar, nullptr);
+  EXPECT_TRUE(accepts(*grammar, "text"));
+  EXPECT_TRUE(accepts(*grammar, call(R"({"a": "any"})"))) << "it is not strict";
+  EXPECT_FALSE(accepts(*grammar, "<tool_call>\n{\"name\": \"g\", \"arguments\": {}}\n</tool_call>"));
+}
+
 TEST(ToolGrammars, AnAnswerIsCallsOrTextOfTheFormThatIsAskedFor) {
   ToolGrammars grammars;
   const Constraint schema{.kind = Constraint::Kind::json_schema, .text = R"({"type": "integer"})"};

@@ -75,6 +75,20 @@ class OllamaEmbeddings final : public EmbeddingAnswer {
   ErrorShape error_shape() const override { return ErrorShape::ollama; }
 };
 
+/// An empty text has no meaning to make a vector of, whatever tokens the tokenizer puts around it.
+void refuse_empty_input(const Json& body) {
+  const auto is_empty = [](const Json& value) {
+    return value.is_string() ? value.get_ref<const std::string&>().empty()
+                             : value.is_array() && value.empty();
+  };
+  const Json* input = given(body, "input");
+  if (input == nullptr) return;
+  if (is_empty(*input)) refuse_field("input", "it is empty");
+  for (size_t i = 0; input->is_array() && i < input->size(); ++i) {
+    if (is_empty((*input)[i])) refuse_field(fmt::format("input[{}]", i), "it is empty");
+  }
+}
+
 template <typename Format>
 GenerationBody read(const Json& body, const ServedModel& model, Wanted wanted) {
   GenerationBody read;
@@ -99,12 +113,18 @@ GenerationBody read(const Json& body, const ServedModel& model, Wanted wanted) {
   return read;
 }
 
+Json filled_text() { return {{"type", "string"}, {"minLength", 1}}; }
+
+Json filled_texts() {
+  return {{"type", "array"}, {"minItems", 1}, {"maxItems", kMaxPrompts}, {"items", filled_text()}};
+}
+
 Json input_field() {
   Json ids = token_ids("");
   ids.erase("description");
   return either(
-      {{{"type", "string"}},
-       {{"type", "array"}, {"minItems", 1}, {"maxItems", kMaxPrompts}, {"items", {{"type", "string"}}}},
+      {filled_text(),
+       filled_texts(),
        ids,
        {{"type", "array"}, {"minItems", 1}, {"maxItems", kMaxPrompts}, {"items", ids}}},
       "A text, token ids, or several of them. The tokenizer puts around a text what it does around every "
@@ -136,12 +156,7 @@ const Json& embeddings_fields() {
 const Json& ollama_embed_fields() {
   static const Json fields = object_of(
       {{"model", model_field()},
-       {"input", either({{{"type", "string"}},
-                         {{"type", "array"},
-                          {"minItems", 1},
-                          {"maxItems", kMaxPrompts},
-                          {"items", {{"type", "string"}}}}},
-                        "A text, or several.")},
+       {"input", either({filled_text(), filled_texts()}, "A text, or several.")},
        {"truncate", described({{"enum", {false, nullptr}}},
                               "A text that is longer than the context is refused, never cut; only false.")},
        {"dimensions", whole(1, kLargestInt, "So many elements, the first ones, at length 1.")},
@@ -153,12 +168,14 @@ const Json& ollama_embed_fields() {
 }
 
 GenerationBody read_embeddings_body(const Json& body, const ServedModel& model) {
+  refuse_empty_input(body);
   check_schema(body, embeddings_fields(), "");
   const Json* format = given(body, "encoding_format");
   return read<OpenAiEmbeddings>(body, model, {0, format != nullptr && *format == "base64"});
 }
 
 GenerationBody read_ollama_embed_body(const Json& body, const ServedModel& model) {
+  refuse_empty_input(body);
   check_schema(body, ollama_embed_fields(), "");
   GenerationBody embed = read<OllamaEmbeddings>(body, model, {});
   embed.model = ollama_model_name(embed.model);

@@ -4,6 +4,8 @@ import json
 import math
 import struct
 import unittest
+from datetime import datetime, timezone
+from pathlib import Path
 
 from serve_case import Server, ServeTestCase
 from support import CODER, fetched
@@ -202,7 +204,7 @@ class Embeddings(Api):
         self.assertEqual(self.vectors(input=ids, pooling="mean")[0], whole)
 
     def test_embeddings_what_cannot_be_embedded_is_a_400(self):
-        for fields, param, says in (({"input": ""}, None, "empty"), ({"input": "x " * 2000}, None, "context"),
+        for fields, param, says in (({"input": ""}, "input", "empty"), ({"input": ["x", ""]}, "input[1]", "empty"), ({"input": "x " * 2000}, None, "context"),
                                     ({"input": "x", "dimensions": 100000}, "dimensions", "elements"),
                                     ({"input": "x", "pooling": "cls"}, "pooling", "mean"),
                                     ({"input": [0, 10**9]}, None, "vocabulary"), ({"input": "x", "n": 1}, "n", "not known")):
@@ -373,7 +375,15 @@ class Ollama(Api):
             self.assertIn(says, answer[2]["error"])
 
     def test_ollama_pages(self):
-        self.assertEqual([model["name"] for model in self.get("/api/tags")["models"]], ["small"])
+        file = Path(fetched(CODER)).stat()
+        written = datetime.fromtimestamp(int(file.st_mtime), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        tags, shown = self.get("/api/tags")["models"], self.ok("/api/show", {"model": "small"})
+        self.assertEqual([model["name"] for model in tags], ["small"])
+        self.assertEqual((tags[0]["size"], tags[0]["modified_at"], shown["modified_at"]), (file.st_size, written, written))
+        for details in (tags[0]["details"], shown["details"]):
+            self.assertEqual({field: details[field] for field in ("format", "family", "quantization_level")},
+                             {"format": "gguf", "family": "qwen2", "quantization_level": "Q4_K_M"})
+            self.assertRegex(details["parameter_size"], r"^[0-9]{3}\.[0-9]{2}M$")
         self.assertEqual([model["model"] for model in self.get("/api/ps")["models"]], ["small"])
         self.assertTrue(self.get("/api/version")["version"])
         self.assertIn("completion", self.ok("/api/show", {"model": "small"})["capabilities"])

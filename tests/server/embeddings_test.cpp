@@ -29,7 +29,15 @@ TEST(EmbeddingsBody, InputsOfEveryKind) {
 
 TEST(EmbeddingsBody, ErrorsNameTheField) {
   EXPECT_EQ(error_of([] { read_embeddings(R"({})"); }).param(), "input");
-  EXPECT_EQ(error_of([] { read_embeddings(R"({"input": []})"); }).param(), "input");
+  const std::pair<const char*, const char*> empty[] = {{R"({"input": ""})", "input"},
+                                                       {R"({"input": []})", "input"},
+                                                       {R"({"input": ["a", ""]})", "input[1]"},
+                                                       {R"({"input": [[1], []]})", "input[1]"}};
+  for (const auto& [body, param] : empty) {
+    const ApiError error = error_of([&] { read_embeddings(body); });
+    EXPECT_EQ(error.param(), param) << body;
+    EXPECT_EQ(error.what(), std::string(param) + ": it is empty") << body;
+  }
   EXPECT_EQ(error_of([] { read_embeddings(R"({"input": "a", "dimensions": 5})"); }).param(), "dimensions");
   EXPECT_EQ(error_of([] { read_embeddings(R"({"input": "a", "encoding_format": "int8"})"); }).param(),
             "encoding_format");

@@ -2,8 +2,14 @@
 
 #include <string_view>
 
+#include "core/json.h"
+
 namespace qwench {
 namespace {
+
+const std::string kNoneOf =
+    "\x01"
+    "none of";
 
 /// Where the group that opens at `begin` closes, or where, outside of groups, another character stands; npos
 /// for nowhere.
@@ -31,9 +37,16 @@ size_t find_outside(std::string_view pattern, size_t begin, char wanted) {
 
 }  // namespace
 
+std::string none_of(const std::vector<std::string>& patterns) { return kNoneOf + Json(patterns).dump(); }
+
 std::vector<PatternPart> split_lookaheads(const std::string& pattern) {
   constexpr size_t kMostParts = 8;
   std::vector<PatternPart> parts;
+  if (pattern.starts_with(kNoneOf)) {
+    for (const Json& one : Json::parse(pattern.substr(kNoneOf.size())))
+      parts.push_back({one.get<std::string>(), false});
+    return parts.empty() ? std::vector<PatternPart>{{"", true}} : parts;
+  }
   std::string_view rest = pattern;
   if (!rest.starts_with('^') || find_outside(rest, 0, '|') != std::string_view::npos)
     return {{pattern, true}};

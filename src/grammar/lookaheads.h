@@ -15,4 +15,8 @@ struct PatternPart {
 /// look at begins where the text does, so that each is a pattern of its own. Others are one part, themselves.
 std::vector<PatternPart> split_lookaheads(const std::string& pattern);
 
+/// A pattern, not of any dialect but for split_lookaheads(), of the texts in which none of `patterns` is
+/// found. Those must be one part each.
+std::string none_of(const std::vector<std::string>& patterns);
+
 }  // namespace qwench

@@ -26,6 +26,7 @@ struct StringCondition {
     length,   ///< [least, most]; most -1: unbounded
     values,   ///< a list; what is no string is passed over
     schema,   ///< a JSON Schema
+    kind,     ///< of texts by their kind, see texts_of_kind(): those that have this bit set
   };
   Kind kind;
   Json value;
@@ -54,7 +55,15 @@ class SchemaCompiler {
 
  private:
   static constexpr size_t kMostNameClasses = 32;
+  /// Names are of one of these many kinds, so that names of two kinds are two names.
+  static constexpr int kKindBits = 3;
   struct Members;
+  /// Members that are not declared: absent, or one of them, and the same by the kind of its name where those
+  /// are asked for.
+  struct Others {
+    std::optional<Expr> any;
+    std::vector<Expr> of_kind;
+  };
   struct Property {
     std::string name;
     Expr member;  // key, colon and value
@@ -85,11 +94,12 @@ class SchemaCompiler {
   Members read_members(const Json& schema, const std::string& path) const;
   Json value_of(const Members& members, const std::string& name, const std::string& path) const;
   std::vector<Property> properties_of(const Members& members, const std::string& path);
-  std::optional<Expr> other_members(const Members& members, const std::vector<Property>& properties,
-                                    const std::string& path);
+  Others other_members(const Members& members, const std::vector<Property>& properties, bool by_kind,
+                       const std::string& path);
   Expr members_in_order(const std::vector<Property>& properties, std::optional<Expr> others, int most_others);
-  Expr members_counted(const std::vector<Property>& properties, std::optional<Expr> others, int least,
+  Expr members_counted(const std::vector<Property>& properties, const Others& others, int least,
                        std::optional<int> most, const std::string& path);
+  Expr others_of_kinds(const Others& others, int kinds, std::optional<int> most, bool first);
   Expr compile_array(const Json& given, const std::string& path);
   Expr unique_items(const Json& schema, int least, int most, const std::string& path);
   Expr items_containing(const Json& schema, int least, int most, const std::string& path);

@@ -37,6 +37,7 @@ bool forbids(const Json& schema, const std::string& name) {
     const Json& property = schema["properties"][name];
     return property.is_boolean() && !property.get<bool>();
   }
+  if (schema.contains("patternProperties")) return false;  // one of them may match it
   const auto closed = [&](const char* keyword) {
     return schema.contains(keyword) && schema[keyword].is_boolean() && !schema[keyword].get<bool>();
   };
@@ -98,15 +99,11 @@ std::optional<Json> SchemaDocument::all_values(const Json& schema, const std::st
   return found;
 }
 
-bool are_disjoint(const SchemaDocument& document, const Json& first, const Json& second,
-                  const std::string& path, int depth) {
-  constexpr int kDeepest = 8;
-  if (depth > kDeepest) return false;
-  const Json a = document.flatten(first, path);
-  const Json b = document.flatten(second, path);
-  if (is_false(a) || is_false(b)) return true;
-  if (!a.is_object() || !b.is_object()) return false;
+namespace {
 
+/// Of two flattened schemas, by what they say beside their alternatives.
+bool are_apart(const SchemaDocument& document, const Json& a, const Json& b, const std::string& path,
+               int depth) {
   const std::set<std::string> types = types_with_values(a);
   const std::set<std::string> others = types_with_values(b);
   std::set<std::string> common;
@@ -146,6 +143,33 @@ bool are_disjoint(const SchemaDocument& document, const Json& first, const Json&
     return false;
   };
   return parts(a, b) || parts(b, a);
+}
+
+}  // namespace
+
+bool are_disjoint(const SchemaDocument& document, const Json& first, const Json& second,
+                  const std::string& path, int depth) {
+  constexpr int kDeepest = 8;
+  constexpr int kDeepestAlternatives = 4;
+  if (depth > kDeepest) return false;
+  const Json a = document.flatten(first, path);
+  const Json b = document.flatten(second, path);
+  if (is_false(a) || is_false(b)) return true;
+  if (!a.is_object() || !b.is_object()) return false;
+  if (are_apart(document, a, b, path, depth)) return true;
+  if (depth > kDeepestAlternatives) return false;
+  for (const auto& [one, other] : {std::pair{&a, &b}, {&b, &a}}) {
+    for (const char* keyword : {"anyOf", "oneOf"}) {
+      if (!one->contains(keyword) || !(*one)[keyword].is_array()) continue;
+      Json beside = *one;
+      beside.erase(keyword);
+      const Json& ways = (*one)[keyword];
+      return std::all_of(ways.begin(), ways.end(), [&, other = other](const Json& way) {
+        return are_disjoint(document, document.merge(beside, way, path), *other, path, depth + 1);
+      });
+    }
+  }
+  return false;
 }
 
 }  // namespace qwench

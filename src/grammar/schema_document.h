@@ -80,6 +80,7 @@ class SchemaDocument {
   Json without(const Json& base, const Json& schema, const std::string& path, int depth) const;
   void add_breaks(const Json& schema, const std::string& keyword, const Json& value, Json& ways,
                   const std::string& path, int depth) const;
+  Json with_others_as_pattern(Json schema, const std::string& path) const;
   void merge_patterns(Json& into, const Json& b, const std::string& path, int depth) const;
   void merge_keyword(Json& into, const std::string& keyword, const Json& value, const std::string& path,
                      int depth) const;

@@ -4,6 +4,7 @@
 #include <array>
 #include <numeric>
 
+#include "grammar/lookaheads.h"
 #include "grammar/number_range.h"
 #include "grammar/schema_document.h"
 
@@ -53,6 +54,33 @@ Json unevaluated_names(const Json& a, const Json& b) {
   return names;
 }
 
+/// A pattern of one text, as a part of another.
+std::string regex_of(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("^$.|?*+()[]{}\\/-").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+/// What splits into several parts cannot be what none_of() says.
+bool has_one_part(const std::string& pattern) {
+  const std::vector<PatternPart> parts = split_lookaheads(pattern);
+  return parts.size() == 1 && parts[0].holds;
+}
+
+bool has_patterns(const Json& schema) {
+  return schema.contains("patternProperties") && !schema["patternProperties"].empty();
+}
+
+/// Whether the other's patterns would take names from what "additionalProperties", a schema, speaks of.
+bool others_are_patterns(const Json& schema, const Json& other) {
+  return schema.contains("additionalProperties") && schema["additionalProperties"].is_object() &&
+         has_patterns(other) &&
+         (!has_patterns(schema) || schema["patternProperties"] != other["patternProperties"]);
+}
+
 }  // namespace
 
 Json SchemaDocument::merge(const Json& first, const Json& second, const std::string& path, int depth) const {
@@ -75,6 +103,10 @@ Json SchemaDocument::merge(const Json& first, const Json& second, const std::str
     if (common.empty()) return false;
     return {{"enum", std::move(common)}};
   }
+  if (others_are_patterns(first, second))
+    return merge(with_others_as_pattern(first, path), second, path, depth + 1);
+  if (others_are_patterns(second, first))
+    return merge(first, with_others_as_pattern(second, path), path, depth + 1);
   Json into = first;
   into.erase(kUnevaluated);
   const Json unevaluated = unevaluated_names(first, second);
@@ -95,6 +127,32 @@ Json SchemaDocument::merge(const Json& first, const Json& second, const std::str
     }
   }
   return into;
+}
+
+/// "additionalProperties" as one of "patternProperties", of the names that are neither declared nor of
+/// another.
+Json SchemaDocument::with_others_as_pattern(Json schema, const std::string& path) const {
+  std::vector<std::string> taken;
+  if (schema.contains("properties") && !schema["properties"].empty()) {
+    std::string names;
+    for (const auto& property : schema["properties"].items())
+      names += (names.empty() ? "^(?:" : "|") + regex_of(property.key());
+    taken.push_back(names + ")$");
+  }
+  if (schema.contains("patternProperties")) {
+    for (const auto& other : schema["patternProperties"].items()) {
+      if (!has_one_part(other.key())) {
+        fail(path,
+             "additionalProperties: joining it with another schema's patternProperties is not supported "
+             "where its own begin with lookaheads");
+      }
+      taken.push_back(other.key());
+    }
+  }
+  const Json others = schema["additionalProperties"];
+  schema.erase("additionalProperties");
+  schema["patternProperties"][none_of(taken)] = others;
+  return schema;
 }
 
 /// What two different values of a keyword say together; `into` becomes false where that is nothing.
@@ -150,14 +208,9 @@ void SchemaDocument::merge_patterns(Json& into, const Json& b, const std::string
   };
   // The other's patterns would open what "additionalProperties" closes: where it is false, the names say it.
   const auto close_names = [&](const Json& schema, const Json& other) -> std::optional<Json> {
-    if (!schema.contains("additionalProperties") || is_true(schema["additionalProperties"]))
+    if (!schema.contains("additionalProperties") || !is_false(schema["additionalProperties"]) ||
+        patterns(other).empty())
       return std::nullopt;
-    if (!is_false(schema["additionalProperties"])) {
-      fail(path,
-           "additionalProperties: joining it with another schema's patternProperties is not supported, but "
-           "where it is false");
-    }
-    if (patterns(other).empty()) return std::nullopt;
     Json declared = Json::array();
     if (schema.contains("properties")) {
       for (const auto& property : schema["properties"].items()) declared.push_back(property.key());

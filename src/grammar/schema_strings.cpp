@@ -24,6 +24,28 @@ const CodeRanges& without_line_ends() {
   return plain;
 }
 
+/// The texts of whose kind this bit is set: the sum of their ASCII characters, modulo the number of kinds.
+GrammarBuilder::Expr texts_of_kind(GrammarBuilder& builder, const EncodeChars& encode, uint32_t bit,
+                                   uint32_t kinds) {
+  std::vector<std::vector<CodeRange>> letters(kinds);
+  for (char32_t code = 0; code < 0x80; ++code) letters[code % kinds].push_back({code, code});
+  letters[0].push_back({0x80, 0x10FFFF});
+  std::vector<GrammarBuilder::Expr> chars;
+  std::vector<GrammarBuilder::RuleId> rules;
+  for (uint32_t kind = 0; kind < kinds; ++kind) {
+    chars.push_back(encode(CodeRanges(letters[kind])));
+    rules.push_back(builder.declare("kind"));
+  }
+  for (uint32_t kind = 0; kind < kinds; ++kind) {
+    std::vector<GrammarBuilder::Expr> ways;
+    if ((kind >> bit & 1) != 0) ways.push_back(builder.empty());
+    for (uint32_t letter = 0; letter < kinds; ++letter)
+      ways.push_back(builder.sequence({chars[letter], builder.ref(rules[(kind + letter) % kinds])}));
+    builder.define(rules[kind], builder.either(std::move(ways)));
+  }
+  return builder.ref(rules[0]);
+}
+
 bool depends_on_dialect(const std::string& pattern) {
   return pattern.find_first_of("\\.") != std::string::npos;
 }
@@ -95,6 +117,8 @@ GrammarBuilder::Expr SchemaCompiler::string_condition(GrammarBuilder& builder, c
       }
       return builder.either(std::move(ways));
     }
+    case Kind::kind:
+      return texts_of_kind(builder, encode, condition.value, uint32_t{1} << kKindBits);
     case Kind::schema:
       break;
   }

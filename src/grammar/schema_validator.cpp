@@ -7,6 +7,7 @@
 
 #include "core/utf8.h"
 #include "grammar/decimal_multiples.h"
+#include "grammar/format_check.h"
 #include "grammar/number_range.h"
 #include "grammar/string_formats.h"
 #include "qwench/error.h"
@@ -114,9 +115,16 @@ bool SchemaValidator::check_string(const std::string& value, const Json& schema,
   if (!format->is_string()) document_.fail(path, "format: expected a string");
   const auto& name = format->get_ref<const std::string&>();
   if (says_nothing_of_strings(name)) return true;
-  const char* known = format_pattern(name);
-  if (known == nullptr) document_.fail(path, unknown_format(name));
-  return document_.matches("^(" + std::string(known) + ")$", value, path);
+  if (format_pattern(name) == nullptr) document_.fail(path, unknown_format(name));
+  const FormatCheck found = check_format(name, value, [&](const std::string& pattern) {
+    return document_.matches("^(" + pattern + ")$", value, path);
+  });
+  if (found == FormatCheck::unclear)
+    document_.fail(path,
+                   fmt::format("format: whether {} is of the format \"{}\" is not checked here: leave one of "
+                               "them out",
+                               Json(value).dump(), name));
+  return found == FormatCheck::valid;
 }
 
 bool SchemaValidator::check_object(const Json& value, const Json& schema, const std::string& path,

@@ -70,7 +70,8 @@ class RandomSchemas:
                    self.unlike, self.joined, self.unique, self.steps, self.listed]
         if depth < 3:
             choices += [self.object, self.object, self.array, self.tuple, self.any_of, self.one_of, self.all_of,
-                        self.counted, self.named, self.conditional, self.containing, self.overlapping, self.unevaluated]
+                        self.counted, self.named, self.conditional, self.containing, self.overlapping, self.unevaluated,
+                        self.free_names, self.nested, self.joined_names]
         return self.random.choice(choices)(depth)
 
     def root(self, _=None):
@@ -174,6 +175,28 @@ class RandomSchemas:
         if self.random.random() < 0.4:
             schema["propertyNames"] = self.random.choice([{"maxLength": 4}, {"pattern": "^[a-z_0-9]+$"}, {"enum": ["a1", "x_1", "abc", "q"]}])
         return schema
+
+    def free_names(self, depth):
+        schema = {"type": "object", "minProperties": self.random.randrange(2, 5), "additionalProperties": self.random.choice([True, {"type": ["integer", "null"]}])}
+        if self.random.random() < 0.5:
+            schema["properties"] = {name: self.schema(depth + 2) for name in self.names(2)}
+        if self.random.random() < 0.5:
+            schema["maxProperties"] = schema["minProperties"] + self.random.randrange(3)
+        if self.random.random() < 0.3:
+            schema["patternProperties"] = {"^[a-m]": {"type": "boolean"}}
+        return schema
+
+    def nested(self, depth):
+        kinds = [{"type": "object", "properties": {"kind": {"const": kind}, "v": self.schema(depth + 2)}, "required": ["kind"], "additionalProperties": False} for kind in "abc"]
+        inner = self.random.choice(["anyOf", "oneOf"])
+        return {"oneOf": [{inner: kinds[:2]}, {"anyOf": [kinds[2], self.random.choice([{"type": "null"}, {"type": "array", "maxItems": 1, "items": {"type": "null"}}])]}]}
+
+    def joined_names(self, depth):
+        closed = {"properties": {"a1": self.schema(depth + 2)}, "additionalProperties": {"type": ["integer", "null"]}}
+        if self.random.random() < 0.5:
+            closed["patternProperties"] = {self.random.choice(["^b", "b"]): {"type": "boolean"}}
+        return {"type": "object", "maxProperties": 4, "allOf": [closed, {"patternProperties": {self.random.choice(["^[a-f]", "1$", "c"]): {"minimum": 5}},
+                                                                        **self.random.choice([{}, {"additionalProperties": {"maximum": 3}}])}]}
 
     def conditional(self, depth):
         schema = {"type": "object", "properties": {"kind": {"enum": ["a", "b", 1]}, "v": self.schema(depth + 2), "w": {"type": "integer", "maximum": 99}},
@@ -336,6 +359,10 @@ class OverHttp(TestCase):
             status, _, body = server.post("/v1/completions", {"prompt": "Is water wet?", "guided_choice": ["yes", "no"], "n": 3})
             self.assertEqual(status, 200, body)
             self.assertTrue(all(choice["text"] in ("yes", "no") for choice in body["choices"]), body)
+            for text in ("<think>no</think>yes", "<think>", "  <think>\n"):  # a choice's text, however it looks, is the content
+                status, _, body = server.post("/v1/chat/completions", {**asked, "guided_choice": [text]})
+                message = body["choices"][0]["message"]
+                self.assertEqual((status, message["content"], message.get("reasoning_content")), (200, text, None), body)
             for bad in ({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"not": {}}}}},
                         {"guided_regex": "(a"}, {"guided_regex": "a", "guided_choice": ["a"]}, {"guided_grammar": "x"},
                         {"response_format": {"type": "json_schema"}}, {"guided_json": {"$ref": "#"}}, {"guided_json": {"const": 12345678901234567890123}}):

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "grammar/json_schema.h"
+#include "qwench/error.h"
 
 namespace qwench {
 
@@ -14,6 +16,17 @@ struct SchemaCase {
   std::vector<const char*> accepted;
   std::vector<const char*> refused;
 };
+
+/// What a schema is refused with; empty where it is not.
+inline std::string error_in_schema(const std::string& schema) {
+  try {
+    compile_json_schema(std::string_view(schema));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+    return error.what();
+  }
+  return "";
+}
 
 inline void check(const std::vector<SchemaCase>& cases) {
   for (const SchemaCase& one : cases) {

@@ -53,13 +53,13 @@ std::optional<LineTools> read_line_tools(const Engine& engine, const ChatTemplat
 
 void constrain_calls(LineTools& tools, std::optional<Constraint>& constraint) {
   const bool strict = std::any_of(tools.calls.tools.begin(), tools.calls.tools.end(),
-                                  [](const ToolDeclaration& tool) { return tool.tagged_only; });
+                                  [](const ToolDeclaration& tool) { return tool.held_to_schema; });
   if (!strict && !constraint) return;
   if (constraint) compile_constraint(*constraint);  // what is wrong with it is said as without tools
   tools.calls.calls_or_content = constraint.has_value();
   std::vector<ToolSignature> signatures;
   for (const ToolDeclaration& tool : tools.calls.tools)
-    signatures.push_back({tool.name, tool.tagged_only ? tool.parameters : Json()});
+    signatures.push_back({tool.name, tool.held_to_schema ? tool.parameters : Json()});
   auto grammar = compile_tool_calls(tools.calls.syntax, signatures, tools.calls.parallel, false,
                                     constraint ? &*constraint : nullptr);
   constraint = Constraint{.kind = Constraint::Kind::compiled, .compiled = std::move(grammar)};

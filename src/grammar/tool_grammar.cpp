@@ -10,6 +10,7 @@
 #include "grammar/regex_parser.h"
 #include "grammar/schema_compiler.h"
 #include "grammar/schema_references.h"
+#include "grammar/text_product.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -50,6 +51,7 @@ class ToolGrammar {
                                       bool parallel, bool required, const Constraint* text) {
     if (tools.empty()) builder_.fail("there are none to call");
     std::vector<Expr> bodies;
+    std::vector<Expr> held_bodies;  // of tools with a schema
     std::vector<GrammarBuilder::RuleId> calls;
     for (const ToolSignature& tool : tools) {
       builder_.speak_of(fmt::format("the tool \"{}\"", tool.name));
@@ -57,6 +59,7 @@ class ToolGrammar {
       builder_.define(rule, syntax == ToolSyntax::hermes ? hermes(tool) : qwen3_coder(tool));
       calls.push_back(rule);
       bodies.push_back(builder_.ref(rule));
+      if (!tool.parameters.is_null()) held_bodies.push_back(bodies.back());
     }
     builder_.speak_of("tools");
     const Expr call =
@@ -71,7 +74,9 @@ class ToolGrammar {
     if (!required && text != nullptr) {
       answer = builder_.either({answer, builder_.rule("text", add_constraint(builder_, json_, *text))});
     } else if (!required) {
-      answer = builder_.sequence({text_without(builder_, "<tool_call>"), builder_.optional(answer)});
+      answer = builder_.sequence({free_text(syntax, tools), builder_.optional(answer)});
+      if (!held_bodies.empty() && syntax == ToolSyntax::hermes)
+        answer = builder_.either({answer, without_tags(builder_.either(std::move(held_bodies)))});
     }
     const GrammarBuilder::RuleId root = builder_.declare("answer");
     builder_.define(root, answer);
@@ -79,6 +84,45 @@ class ToolGrammar {
   }
 
  private:
+  /// A call whose tags the model forgot.
+  Expr without_tags(Expr body) {
+    const auto fenced = [&](const char* open) {
+      return builder_.sequence({builder_.literal(open), body, builder_.literal("\n```")});
+    };
+    return builder_.sequence({builder_.repeat(white(builder_), 0, 2),
+                              builder_.either({body, fenced("```json\n"), fenced("```\n")})});
+  }
+
+  static Expr white(GrammarBuilder& builder) {
+    return builder.chars(CodeRanges({{'\t', '\n'}, {'\r', '\r'}, {' ', ' '}}));
+  }
+
+  /// Text that is no call, and does not begin like one that its tool's schema should hold.
+  Expr free_text(ToolSyntax syntax, const std::vector<ToolSignature>& tools) {
+    const bool held = std::any_of(tools.begin(), tools.end(),
+                                  [](const ToolSignature& tool) { return !tool.parameters.is_null(); });
+    if (syntax != ToolSyntax::hermes || !held) return text_without(builder_, "<tool_call>");
+    TextProduct product(builder_,
+                        [](GrammarBuilder& builder) { return text_without(builder, "<tool_call>"); });
+    product.add_condition([&](GrammarBuilder& builder) {
+      const Expr space = builder.repeat(white(builder), 0, GrammarBuilder::kUnbounded);
+      // A name with escapes may be any.
+      const CodeRanges plain = CodeRanges({{'"', '"'}, {'\\', '\\'}}).complement();
+      std::vector<Expr> names{builder.sequence(
+          {builder.literal("\""), builder.repeat(builder.chars(plain), 0, GrammarBuilder::kUnbounded),
+           builder.literal("\\")})};
+      for (const ToolSignature& tool : tools) {
+        if (!tool.parameters.is_null()) names.push_back(builder.literal(Json(tool.name).dump()));
+      }
+      return builder.sequence(
+          {space, builder.either({builder.empty(), builder.literal("```json\n"), builder.literal("```\n")}),
+           builder.literal("{"), space, builder.literal("\"name\""), space, builder.literal(":"), space,
+           builder.either(std::move(names)),
+           builder.repeat(builder.chars(CodeRanges::all()), 0, GrammarBuilder::kUnbounded)});
+    });
+    return product.texts([](uint32_t met) { return met == 0; });
+  }
+
   Expr hermes(const ToolSignature& tool) {
     const Expr arguments =
         tool.parameters.is_null()

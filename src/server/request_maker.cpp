@@ -21,7 +21,7 @@ void RequestMaker::look_for_calls(const ToolUse& use, const PromptText& text, An
                                .parallel = use.parallel,
                                .calls_or_content = request.constraint.has_value(),
                                .calls_only = use.choice == ToolUse::Choice::required};
-  for (ToolDeclaration& tool : head.tools->tools) tool.tagged_only = use.strict.count(tool.name) != 0;
+  for (ToolDeclaration& tool : head.tools->tools) tool.held_to_schema = use.strict.count(tool.name) != 0;
   if (flags_tool_tags_special(text.required())) request.skip_special_tokens = false;
   auto grammar = tool_grammars_.get(syntax, use, request.constraint);
   if (grammar)

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -140,13 +141,19 @@ class HermesBlock final : public ToolCallBlock {
       if (!name || !name->is_string()) return false;
       call_.name = name->get<std::string>();
       if (call_.name->empty() || call_.name->size() > kLongestToolName) return false;
-      if (bare_ && !goes_without_tag(tools_, *call_.name)) return false;
+      if (bare_ && !goes_without_tag(*call_.name)) return false;
     } else if (call_.member == Member::arguments) {
       call_.arguments = arguments_of(value);
       if (!call_.arguments) return false;
     }
     if (call_.name && call_.arguments) begin(*call_.arguments);
     return true;
+  }
+
+  bool goes_without_tag(std::string_view name) const {
+    return std::any_of(tools_.begin(), tools_.end(), [&](const ToolDeclaration& tool) {
+      return tool.name == name && (!tool.held_to_schema || (!call_.arguments && writer_.calls() == 0));
+    });
   }
 
   static std::optional<std::string> arguments_of(const std::string& value) {

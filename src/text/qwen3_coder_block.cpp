@@ -44,7 +44,7 @@ class Qwen3CoderBlock final : public ToolCallBlock {
   Step finish(bool cut) override {
     if (state_ != State::start && state_ != State::name) return end();
     const bool may_become_one = !bare_ || std::any_of(tools_.begin(), tools_.end(), [&](const auto& tool) {
-      return !tool.tagged_only && tool.name.starts_with(name_);
+      return !tool.held_to_schema && tool.name.starts_with(name_);
     });
     if (!cut || !may_become_one) return refuse(head_);
     writer_.drop_call();
@@ -93,7 +93,7 @@ class Qwen3CoderBlock final : public ToolCallBlock {
     }
     tool_ = declared(name_);
     // Without the block's own tag, a name that is not known is no call: text may speak of functions.
-    if (name_.empty() || (bare_ && !goes_without_tag(tools_, name_))) return refuse(head_);
+    if (name_.empty() || (bare_ && (tool_ == nullptr || tool_->held_to_schema))) return refuse(head_);
     head_.clear();
     writer_.begin_call(name_);
     members_ = 0;

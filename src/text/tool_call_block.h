@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -50,12 +49,6 @@ inline constexpr std::string_view kFunctionOpen = "<function=";
 inline constexpr std::string_view kBareCallOpen = "{";
 inline constexpr std::string_view kFencedCallOpens[] = {"```json\n{", "```\n{"};
 inline constexpr std::string_view kFenceClose = "```";
-
-/// Whether what stands outside of the tags may be a call of the tool.
-inline bool goes_without_tag(const std::vector<ToolDeclaration>& tools, std::string_view name) {
-  return std::any_of(tools.begin(), tools.end(),
-                     [&](const auto& tool) { return tool.name == name && !tool.tagged_only; });
-}
 
 // `tag` is what opened the block, one of the above; `tools` must outlive it.
 std::unique_ptr<ToolCallBlock> make_hermes_block(const std::vector<ToolDeclaration>& tools,

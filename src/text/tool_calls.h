@@ -17,8 +17,10 @@ namespace qwench {
 struct ToolDeclaration {
   std::string name;
   Json parameters;  ///< JSON Schema of its arguments; null when there is none
-  /// Only what stands in the tags is a call of it: outside of them nothing holds a model to the schema.
-  bool tagged_only = false;
+  /// The model is held to the schema where it calls as compile_tool_calls() has it: what is written in other
+  /// ways is no call of the tool. Without the tags that is {"name": ..., "arguments": ...} in this order, of
+  /// Hermes's form.
+  bool held_to_schema = false;
 };
 
 /// What a piece of a model's text adds to its message.

@@ -60,6 +60,24 @@ TEST(ToolGrammar, WhereNoCallIsRequiredAnyTextWithoutOneGoes) {
   EXPECT_FALSE(accepts(*maybe, now + " done"));
 }
 
+TEST(ToolGrammar, AnswersThatBeginLikeACallOfAToolWithASchemaAreOne) {
+  const auto maybe = compile_tool_calls(ToolSyntax::hermes, tools(), true, false);
+  const std::string good = R"({"name": "weather", "arguments": {"city": "Rom"}})";
+  for (const std::string& text :
+       {good, "\n" + good, "```json\n" + good + "\n```", "```\n" + good + "\n```",
+        std::string(R"({"name": "Ann", "x": 1})"), std::string(R"({"name": "now", "arguments": 5})"),
+        std::string(R"({"name": "weathe)"), std::string(R"({"nam)"), std::string("{\"a\": ") + good + "}",
+        "See " + good + "!", std::string("{")}) {
+    EXPECT_TRUE(accepts(*maybe, text)) << text;
+  }
+  for (const char* text :
+       {R"({"name": "weather", "arguments": {"city": 5}})", R"({"name": "weather"})",
+        R"( {"name":"weather","x":1})", R"({"name": "weather", "parameters": {}})",
+        R"({"name": "w\u0065ather", "arguments": {"city": 5}})", "```json\n{\"name\": \"weather\"}\n```"}) {
+    EXPECT_FALSE(accepts(*maybe, text)) << text;
+  }
+}
+
 TEST(ToolGrammar, TextInPlaceOfCallsMayBeOfAForm) {
   const std::string now = "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
   const std::vector<std::pair<Constraint, std::string>> forms = {

@@ -257,15 +257,17 @@ TEST(ToolCalls, WhereTheMessageIsCallsAloneWhatIsCutOfThemIsNoContent) {
   }
 }
 
-TEST(ToolCalls, OnlyTheTagsMakeACallOfAToolThatIsHeldToItsSchema) {
+TEST(ToolCalls, ACallOfAToolThatIsHeldToItsSchemaHasTheFormThatTheGrammarHolds) {
   const std::string object = R"({"name": "get_weather", "arguments": {"city": 5}})";
   const std::string now = R"({"name": "now", "arguments": {}})";
   ToolCallOptions strict = options();
-  strict.tools[0].tagged_only = true;
+  strict.tools[0].held_to_schema = true;
   const auto told = [&](const std::string& text) { return shown(parse_tool_calls(strict, text)); };
   for (const std::string& text :
        {object, "```json\n" + object + "\n```", "```\n" + object + "\n```", "\n" + object})
-    EXPECT_EQ(told(text), "[" + text + "]");
+    EXPECT_EQ(told(text), "[] get_weather({\"city\": 5})") << text;
+  const std::string turned = R"({"arguments": {"city": 5}, "name": "get_weather"})";
+  EXPECT_EQ(told(turned), "[" + turned + "]") << "which no grammar holds";
   EXPECT_EQ(told(hermes(object)), "[] get_weather({\"city\": 5})");
   EXPECT_EQ(told(now), "[] now({})") << "not held to any";
   EXPECT_EQ(told(now + "\n" + object), "[" + object + "] now({})");
@@ -446,7 +448,7 @@ TEST(ToolCalls, PiecesJoinToTheWholeHoweverTheTextIsChopped) {
     const ToolSyntax syntax = i % 2 == 0 ? ToolSyntax::hermes : kXml;
     ToolCallOptions how = options(syntax);
     how.parallel = random() % 4 != 0;
-    how.tools[0].tagged_only = random() % 2 == 0;
+    how.tools[0].held_to_schema = random() % 2 == 0;
     const bool cut = random() % 2 == 0;
     const std::string text = random_text(random);
     const std::string whole = shown(parse_tool_calls(how, text, cut));

@@ -15,6 +15,10 @@ namespace qwench {
 /// Positions in one block of the paged KV cache.
 inline constexpr int kBlockSize = 16;
 
+/// How many elements Backend::top_k gives at most: more than samplers are commonly set to keep (20 to 100),
+/// and few enough for one work group of a device to rank what it must look at in 16 KB.
+inline constexpr int kMostTop = 128;
+
 /// One sequence's part of a batch.
 struct SequenceRows {
   int first_row;  // its rows of the batch are [first_row, first_row + rows)
@@ -111,8 +115,8 @@ struct DeviceSpeed {
 /// Owns memory and runs the operations of the decoder on it. Used by one thread at a time. Operations
 /// allocate nothing in the long run; allocate, load and make_kv_cache throw Error (out_of_memory,
 /// unsupported). On the CPU an operation is done when the call returns, and throws nothing. Backends of
-/// devices collect operations and run them together when results are read (argmax, read_row) or the next
-/// batch begins: these calls throw Error (device_lost, out_of_memory).
+/// devices collect operations and run them together when results are read (argmax, top_k, read_row) or the
+/// next batch begins: these calls throw Error (device_lost, out_of_memory).
 ///
 /// Batch invariance: each output element is reduced in an order that depends on its own row alone: not on the
 /// number of rows, on the other sequences, on how a prompt is cut into chunks, or on the number of threads.
@@ -157,8 +161,18 @@ class Backend {
   /// The largest element of each row of the first `valid_cols` columns, the first of equals; -1 where the row
   /// holds a value that is not finite.
   virtual void argmax(const Matrix& x, int valid_cols, std::span<TokenId> ids) = 0;
+  /// The k largest elements of each row of the first `valid_cols` columns, largest first and equals by their
+  /// index, into ids and values [rows, k]; zeros of either sign are equal, and may come as either.
+  /// 1 <= k <= min(valid_cols, kMostTop). A row that holds a value that is not finite has -1 as its first id,
+  /// and nothing is said of its others.
+  virtual void top_k(const Matrix& x, int valid_cols, int k, std::span<TokenId> ids,
+                     std::span<float> values) = 0;
   virtual void read_row(const Matrix& x, int row, std::span<float> out) = 0;  // to the host
   virtual void copy_block(KvCache& cache, int from, int to) = 0;              // all layers (copy on write)
+
+  /// Whether rows lie in another memory than the host's: top_k then saves the way, where argmax or a few
+  /// elements are all that is wanted of a row.
+  virtual bool rows_are_away() const { return false; }
 
   /// Between measure(true) and measure(false), backends of devices time what they run: measured() is in the
   /// order of calls, empty for the CPU, whose operations take the time of their calls.

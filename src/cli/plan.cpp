@@ -35,6 +35,21 @@ Speed expected_speed(const ModelPlan& plan, const MachineLimits& machine) {
   return speed;
 }
 
+/// What bounds the speed of the CPU or of a device. Nothing where layers are streamed: that is up to the bus,
+/// which is not measured. Throws Error.
+std::optional<MachineLimits> limits_of(const std::optional<DeviceInfo>& device, const ModelPlan& plan,
+                                       int threads) {
+  if (!device) return machine_limits(threads);
+  if (plan.weights_streamed > 0) return std::nullopt;
+  ThreadPool pool(1);
+  const std::optional<DeviceSpeed> speed = make_backend(device, {}, pool)->measure_speed();
+  if (!speed) return std::nullopt;
+  MachineLimits limits;
+  limits.read_gb_per_s = speed->read_gb_per_s;
+  limits.f32_gflop_per_s = speed->f32_gflop_per_s;
+  return limits;
+}
+
 struct Report {
   std::string name;
   std::string refusal;  // empty when it fits
@@ -45,7 +60,7 @@ struct Report {
   int largest = 0;
   int asked_batch = 1;
   std::string change;
-  MachineLimits machine;
+  std::optional<MachineLimits> machine;
   Speed speed;
 
   bool fits() const { return refusal.empty() && plan.batch >= asked_batch; }
@@ -97,13 +112,13 @@ std::string as_text(const Report& report, bool colours) {
   if (report.largest > 0 && report.refusal.empty())
     text += fmt::format("largest batch at {} positions: {}\n", report.plan.context, report.largest);
   if (!report.change.empty()) text += fmt::format("what would make it fit: {}\n", report.change);
-  if (report.refusal.empty() && !report.device) {
+  if (report.machine) {
     text += fmt::format(
         "expected at most: decode {:.1f} tok/s with the cache half full, prefill {:.0f} tok/s ({:.1f} GB/s "
         "and {:.0f} "
         "GFLOP/s measured)\n",
-        report.speed.decode, report.speed.prefill, report.machine.read_gb_per_s,
-        report.machine.f32_gflop_per_s);
+        report.speed.decode, report.speed.prefill, report.machine->read_gb_per_s,
+        report.machine->f32_gflop_per_s);
   }
   return text;
 }
@@ -128,18 +143,17 @@ Json as_json(const Report& report) {
     object["bytes"] = {{"weights_resident", p.weights_resident}, {"weights_slots", p.weights_slots},
                        {"weights_streamed", p.weights_streamed}, {"kv_cache", p.kv_cache()},
                        {"activations", p.activations},           {"total", p.total()}};
-    object["kv_bytes_per_token"] = p.kv_per_token;
-    object["weight_bytes_per_token"] = p.bytes_per_token;
-    return object;
+  } else {
+    object["bytes"] = {{"weights", p.weights},     {"embedding", p.embedding},
+                       {"kv_cache", p.kv_cache()}, {"activations", p.activations},
+                       {"tokenizer", p.text},      {"program", p.program},
+                       {"total", p.total()}};
   }
-  object["bytes"] = {{"weights", p.weights},     {"embedding", p.embedding},
-                     {"kv_cache", p.kv_cache()}, {"activations", p.activations},
-                     {"tokenizer", p.text},      {"program", p.program},
-                     {"total", p.total()}};
   object["kv_bytes_per_token"] = p.kv_per_token;
   object["weight_bytes_per_token"] = p.bytes_per_token;
-  object["machine"] = {{"read_gb_per_s", report.machine.read_gb_per_s},
-                       {"f32_gflop_per_s", report.machine.f32_gflop_per_s}};
+  if (!report.machine) return object;
+  object["machine"] = {{"read_gb_per_s", report.machine->read_gb_per_s},
+                       {"f32_gflop_per_s", report.machine->f32_gflop_per_s}};
   object["expected"] = {{"decode_tokens_per_second", report.speed.decode},
                         {"prefill_tokens_per_second", report.speed.prefill}};
   return object;
@@ -191,10 +205,8 @@ int plan_command(const Arguments& arguments) {
   report.longest = longest_context(*checkpoint, options, report.available, on);
   if (report.refusal.empty()) {
     report.largest = largest_batch(*checkpoint, options, report.available, on);
-    if (!device) {
-      report.machine = machine_limits(options.threads);
-      report.speed = expected_speed(report.plan, report.machine);
-    }
+    report.machine = limits_of(device, report.plan, options.threads);
+    if (report.machine) report.speed = expected_speed(report.plan, *report.machine);
   }
   if (!report.fits()) report.change = cheapest_change(*checkpoint, options, report.available, on);
   print(json ? to_line(as_json(report)) + "\n" : as_text(report, shows_colours(stdout)));

@@ -24,6 +24,7 @@ namespace {
 struct TraceOptions {
   std::string ids;
   int decode = 1;
+  int top_k = 0;
   bool totals = false;
   bool json = false;
   std::optional<int> lens;
@@ -93,6 +94,11 @@ int trace_command(const Arguments& arguments) {
       .value_name("N")
       .whole_number()
       .show_default();
+  line.add_option(
+          "--top-k", options.top_k,
+          "each step takes so many of the largest logits, as sampling does, not the greedy token alone")
+      .value_name("K")
+      .whole_number();
   line.add_flag("--totals", options.totals, "the sums over the layers alone");
   line.add_flag("--json", options.json,
                 "Chrome's trace format, for Perfetto; with --logit-lens a list of places and tokens");
@@ -118,6 +124,9 @@ int trace_command(const Arguments& arguments) {
   const bool traces = !options.logit_lens && options.attention.empty();
   if (!traces && options.totals) throw UsageError("--totals does not go with --logit-lens and --attention");
   if (!options.attention.empty() && options.json) throw UsageError("--json does not go with --attention");
+  if (options.top_k > 0 && !traces) throw UsageError("--top-k does not go with --logit-lens and --attention");
+  if (options.top_k > kMostTop)
+    throw UsageError(fmt::format("--top-k {}: the most is {}", options.top_k, kMostTop));
   if (options.decode > 4096) throw UsageError(fmt::format("--decode {}: the most is 4096", options.decode));
 
   const auto checkpoint = Checkpoint::open(model.path());
@@ -163,7 +172,8 @@ int trace_command(const Arguments& arguments) {
     }
   }
   if (!traces) return 0;
-  const std::vector<TraceStep> steps = trace_steps(*subject, *tracer, ids, options.decode, true);
+  const std::vector<TraceStep> steps = trace_steps(*subject, *tracer, ids, options.decode, true,
+                                                   std::min(options.top_k, subject->config().vocab_size));
   if (options.json) {
     print(to_line(chrome_trace(steps, model.path().filename().string())) + "\n");
     return 0;

@@ -155,6 +155,17 @@ std::string Generation::take_argmax(TokenId id) {
   return append(id);
 }
 
+std::optional<std::string> Generation::take_top(const TopLogits& top, SamplerScratch& scratch) {
+  try {
+    const std::optional<TokenId> id = sampler_.sample(top, scratch);
+    if (!id) return std::nullopt;
+    return append(*id);
+  } catch (const Error& error) {
+    fail(error.kind() == ErrorKind::numeric ? kNotFinite : error.what());
+    return std::string();
+  }
+}
+
 std::string Generation::append(TokenId id) {
   if (result_.ids.empty()) {
     first_token_ = std::chrono::steady_clock::now();

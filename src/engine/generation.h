@@ -69,10 +69,14 @@ class Generation {
     return !request_.logprobs && !constraint_ && context_.vocabulary->excluded.empty() &&
            sampler_.is_argmax();
   }
-  /// The next token, from its logits [vocab] (overwritten) or by argmax; returns the text it releases. An
-  /// argmax of -1 stands for logits that are not finite.
+  /// How many of the largest logits are likely to be all it needs of them; 0: it needs the whole row.
+  int top_wanted() const { return request_.logprobs || constraint_ ? 0 : sampler_.top_wanted(); }
+  /// The next token, from its logits [vocab] (overwritten), by argmax, or from the largest of the logits, of
+  /// which at least one must be wanted; returns the text it releases. An argmax of -1 stands for logits that
+  /// are not finite. Nothing is returned, and nothing done, where the largest do not settle it.
   std::string take_logits(std::span<float> logits, SamplerScratch& scratch);
   std::string take_argmax(TokenId id);
+  std::optional<std::string> take_top(const TopLogits& top, SamplerScratch& scratch);
   /// Of the token drawn last; null where it is not asked for.
   const TokenLogprob* last_logprob() const {
     return result_.logprobs.empty() ? nullptr : &result_.logprobs.back();

@@ -169,6 +169,7 @@ ModelPlan plan_on_device(const Checkpoint& checkpoint, const EngineOptions& opti
     request.weights = weights.resident(gpu_layers) + weights.slots(gpu_layers);
     ModelPlan plan = plan_with(checkpoint, options, request);
     plan.on_device = true;
+    plan.bytes_per_token = weights.per_token();
     plan.weights_resident = weights.resident(gpu_layers);
     plan.weights_slots = weights.slots(gpu_layers);
     plan.weights_streamed = weights.streamed(gpu_layers);

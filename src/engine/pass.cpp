@@ -1,7 +1,9 @@
 #include "engine/pass.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
+#include <optional>
 
 namespace qwench {
 
@@ -18,8 +20,7 @@ std::span<const int> Pass::run(std::span<const ScheduledRows> parts) {
   for (size_t first = 0; first < rows_.size(); first += static_cast<size_t>(decoder.max_logit_rows())) {
     const size_t count = std::min(rows_.size() - first, static_cast<size_t>(decoder.max_logit_rows()));
     const Matrix& logits = decoder.logits(static_cast<int>(first), static_cast<int>(count));
-    has_argmax_ = false;
-    argmax_.resize(count);
+    top_ = 0;
     for (size_t i = 0; i < count; ++i) use(rows_[first + i], logits, static_cast<int>(i));
     draw_waiting();
   }
@@ -99,7 +100,7 @@ void Pass::use(const LogitRow& row, const Matrix& logits, int index) {
   }
   if (!part.draws || row.row < part.due) return;
   const Job& job = *generation.sequence().job;
-  if (job.forked && !generation.takes_argmax()) {
+  if (job.forked && !generation.takes_argmax() && !draws_from_top(generation)) {
     model_.backend().read_row(logits, index, host);
     waiting_.push_back({row, {}, {}});
     return;
@@ -144,15 +145,47 @@ void Pass::draw_waiting() {
   waiting_.swap(done);
 }
 
-void Pass::draw(Generation& generation, const Matrix& logits, int index) {
-  if (generation.takes_argmax()) {
-    if (!has_argmax_) model_.backend().argmax(logits, model_.generation().vocabulary->valid_ids, argmax_);
-    has_argmax_ = true;
-    deliver(generation, generation.take_argmax(argmax_[static_cast<size_t>(index)]));
-  } else {
-    model_.backend().read_row(logits, index, desks_[0].logits);
-    deliver(generation, generation.take_logits(desks_[0].logits, desks_[0].scratch));
+bool Pass::draws_from_top(const Generation& generation) const {
+  return model_.backend().rows_are_away() && generation.top_wanted() > 0;
+}
+
+/// Asked for once a slice: enough for every completion of the pass that draws from them, in steps of powers
+/// of two, so that a device repeats its commands.
+void Pass::look_at_top(const Matrix& logits) {
+  if (top_ > 0) return;
+  const int valid_ids = model_.generation().vocabulary->valid_ids;
+  int wanted = 1;
+  for (const Part& part : parts_) {
+    if (draws_from_top(*part.generation)) wanted = std::max(wanted, part.generation->top_wanted());
   }
+  top_ =
+      std::min(static_cast<int>(std::bit_ceil(static_cast<unsigned>(wanted))), std::min(valid_ids, kMostTop));
+  const auto count = static_cast<size_t>(logits.rows) * static_cast<size_t>(top_);
+  top_ids_.resize(count);
+  top_values_.resize(count);
+  if (top_ == 1) {
+    model_.backend().argmax(logits, valid_ids, top_ids_);
+  } else {
+    model_.backend().top_k(logits, valid_ids, top_, top_ids_, top_values_);
+  }
+}
+
+void Pass::draw(Generation& generation, const Matrix& logits, int index) {
+  Desk& desk = desks_[waiting_.size()];  // the first that holds no row that waits
+  const auto first = [&] { return static_cast<size_t>(index) * static_cast<size_t>(top_); };
+  if (generation.takes_argmax()) {
+    look_at_top(logits);
+    return deliver(generation, generation.take_argmax(top_ids_[first()]));
+  }
+  if (draws_from_top(generation)) {
+    look_at_top(logits);
+    const TopLogits top{std::span(top_ids_).subspan(first(), static_cast<size_t>(top_)),
+                        std::span(top_values_).subspan(first(), static_cast<size_t>(top_))};
+    const std::optional<std::string> text = top_ > 1 ? generation.take_top(top, desk.scratch) : std::nullopt;
+    if (text) return deliver(generation, *text);
+  }
+  model_.backend().read_row(logits, index, desk.logits);
+  deliver(generation, generation.take_logits(desk.logits, desk.scratch));
 }
 
 void Pass::deliver(Generation& generation, const std::string& text) {

@@ -59,6 +59,8 @@ class Pass {
   void use(const LogitRow& row, const Matrix& logits, int index);
   void draw_waiting();
   void draw(Generation& generation, const Matrix& logits, int index);
+  bool draws_from_top(const Generation& generation) const;
+  void look_at_top(const Matrix& logits);
   void deliver(Generation& generation, const std::string& text);
   void check_draft(const LogitRow& row);
 
@@ -71,8 +73,10 @@ class Pass {
   std::vector<float> hidden_state_;  // [hidden size]
   std::vector<Desk> desks_;          // [threads]
   std::vector<Draw> waiting_;        // at most as many as desks, each of another part
-  std::vector<TokenId> argmax_;
-  bool has_argmax_ = false;  // of the slice of logits at hand
+  // Of the slice of logits at hand, the largest of each row.
+  int top_ = 0;                    // how many; 0: they were not asked for
+  std::vector<TokenId> top_ids_;   // [rows, top_]
+  std::vector<float> top_values_;  // [rows, top_]; nothing where top_ is 1
   int64_t tokens_ = 0;
   int64_t drafts_ = 0;
   int64_t draft_hits_ = 0;

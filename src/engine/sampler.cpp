@@ -9,10 +9,15 @@
 #include <limits>
 #include <random>
 
+#include "backend/backend.h"
 #include "qwench/error.h"
 
 namespace qwench {
 namespace {
+
+constexpr const char* kBrokenLogits =
+    "the model gave logits that are not finite; its weights or this engine's arithmetic are broken";
+constexpr const char* kNothingLeft = "no token is left to draw: all ids are excluded";
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // A heap that is larger no longer fits the first-level cache, and selection by partition takes over.
@@ -35,11 +40,35 @@ float finite(float value) {
   return std::clamp(value, -std::numeric_limits<float>::max(), std::numeric_limits<float>::max());
 }
 
+/// Finds an id's logit in a row; null for what is none of its ids.
+class RowLookup {
+ public:
+  explicit RowLookup(std::span<float> logits) : logits_(logits) {}
+  float* operator()(TokenId id) const {
+    const bool there = id >= 0 && static_cast<size_t>(id) < logits_.size();
+    return there ? &logits_[static_cast<size_t>(id)] : nullptr;
+  }
+
+ private:
+  std::span<float> logits_;
+};
+
+/// The same in pairs that are sorted by id.
+class PairLookup {
+ public:
+  explicit PairLookup(std::span<std::pair<TokenId, float>> pairs) : pairs_(pairs) {}
+  float* operator()(TokenId id) const {
+    const auto found = std::lower_bound(pairs_.begin(), pairs_.end(), id,
+                                        [](const auto& pair, TokenId wanted) { return pair.first < wanted; });
+    return found != pairs_.end() && found->first == id ? &found->second : nullptr;
+  }
+
+ private:
+  std::span<std::pair<TokenId, float>> pairs_;
+};
+
 void apply_filter(std::span<float> logits, const TokenFilter& filter, std::vector<float>& kept) {
-  const auto at = [&](TokenId id) -> float* {
-    const bool there = id >= 0 && static_cast<size_t>(id) < logits.size();
-    return there ? &logits[static_cast<size_t>(id)] : nullptr;
-  };
+  const RowLookup at(logits);
   kept.clear();
   for (const TokenId id : filter.also) kept.push_back(at(id) == nullptr ? -kInfinity : *at(id));
   if (filter.mask != nullptr) {
@@ -122,6 +151,10 @@ Sampler::Sampler(const SamplingParams& params, std::shared_ptr<const SamplerVoca
       vocabulary_(std::move(vocabulary)),
       penalizes_(params.repetition_penalty != 1 || params.presence_penalty != 0 ||
                  params.frequency_penalty != 0),
+      lowers_alone_(params.repetition_penalty >= 1 && params.presence_penalty >= 0 &&
+                    params.frequency_penalty >= 0 &&
+                    std::all_of(params.logit_bias.begin(), params.logit_bias.end(),
+                                [](const auto& bias) { return bias.second <= 0; })),
       seed_(params.seed ? *params.seed : seed_of_system()) {
   for (const auto& [id, bias] : params_.logit_bias) {
     if (id < 0 || id >= vocabulary_->valid_ids) {
@@ -144,70 +177,63 @@ bool Sampler::is_argmax() const {
          !masks_now() && vocabulary_->excluded.empty();
 }
 
+int Sampler::top_wanted() const {
+  const int k = params_.temperature < kLeastTemperature ? 1 : params_.top_k;
+  if (!lowers_alone_ || k < 1 || k >= kMostTop) return 0;
+  const bool lowers =
+      penalizes_ || !params_.logit_bias.empty() || masks_now() || !vocabulary_->excluded.empty();
+  // One more shows that no tie was left out; those that are lowered make way for many more.
+  return lowers ? kMostTop : k + 1;
+}
+
 void Sampler::accept(TokenId id) {
   ++tokens_;
   if (penalizes_) counts_.add_output(id);
 }
 
-void Sampler::adjust(std::span<float> logits, const TokenFilter& filter, SamplerScratch& scratch) const {
-  const auto size = static_cast<TokenId>(logits.size());
+template <typename At>
+void Sampler::penalize(const At& at) const {
   for (const auto& [id, bias] : params_.logit_bias) {
-    logits[static_cast<size_t>(id)] = finite(logits[static_cast<size_t>(id)] + bias);
+    if (float* logit = at(id)) *logit = finite(*logit + bias);
   }
   for (const auto& [id, count] : counts_.entries()) {
-    if (id < 0 || id >= size) continue;
-    float& logit = logits[static_cast<size_t>(id)];
-    logit = finite(logit < 0 ? logit * params_.repetition_penalty : logit / params_.repetition_penalty);
+    float* logit = at(id);
+    if (logit == nullptr) continue;
+    *logit = finite(*logit < 0 ? *logit * params_.repetition_penalty : *logit / params_.repetition_penalty);
     if (count > 0) {
-      logit =
-          finite(logit - static_cast<float>(count) * params_.frequency_penalty - params_.presence_penalty);
+      *logit =
+          finite(*logit - static_cast<float>(count) * params_.frequency_penalty - params_.presence_penalty);
     }
   }
-  apply_filter(logits, filter, scratch.kept);
-  const auto ban = [&](TokenId id) {
-    if (id >= 0 && id < size) logits[static_cast<size_t>(id)] = -kInfinity;
-  };
-  std::for_each(vocabulary_->excluded.begin(), vocabulary_->excluded.end(), ban);
-  if (masks_now()) std::for_each(masked_.begin(), masked_.end(), ban);
 }
 
-std::span<const Candidate> Sampler::distribution(std::span<float> logits, SamplerScratch& scratch,
-                                                 const TokenFilter& filter) const {
-  const std::span<float> valid = logits.first(static_cast<size_t>(vocabulary_->valid_ids));
-  if (!all_finite(valid)) {
-    throw Error(
-        ErrorKind::numeric,
-        "the model gave logits that are not finite; its weights or this engine's arithmetic are broken");
-  }
-  adjust(valid, filter, scratch);
-  const TokenId best = valid.empty() ? -1 : argmax(valid);
-  const float highest = best < 0 ? -kInfinity : valid[static_cast<size_t>(best)];
-  if (highest == -kInfinity)
-    throw Error(ErrorKind::invalid_argument, "no token is left to draw: all ids are excluded");
+template <typename At>
+void Sampler::ban(const At& at) const {
+  const auto ban_one = [&](TokenId id) {
+    if (float* logit = at(id)) *logit = -kInfinity;
+  };
+  std::for_each(vocabulary_->excluded.begin(), vocabulary_->excluded.end(), ban_one);
+  if (masks_now()) std::for_each(masked_.begin(), masked_.end(), ban_one);
+}
 
+/// Of adjusted logits, which `for_each` gives in the order of their ids, those that are not below `threshold`
+/// and that the later steps leave. `highest` is the largest.
+template <typename ForEach>
+std::span<const Candidate> Sampler::choose(float highest, float threshold, SamplerScratch& scratch,
+                                           const ForEach& for_each) const {
   std::vector<Candidate>& candidates = scratch.candidates;
   candidates.clear();
-  if (params_.temperature < kLeastTemperature) {
-    candidates.push_back({best, 1.0});
-    return candidates;
-  }
-  // Division keeps the order, so top_k may choose before it; ties that rounding makes of unequal logits do
-  // not count.
-  const auto top_k = static_cast<size_t>(params_.top_k);
-  const float threshold =
-      top_k > 0 && top_k < valid.size() ? kth_largest(valid, top_k, scratch.heap) : -kInfinity;
   // min_p first where top_p is off: neither changes the other's outcome, and little is then left to keep.
   const double least = params_.top_p < 1 ? 0 : params_.min_p;
   const double top = finite(highest / params_.temperature);
   double total = 0;
-  for (size_t i = 0; i < valid.size(); ++i) {
-    const float logit = valid[i];
-    if (logit < threshold || logit == -kInfinity) continue;
+  for_each([&](TokenId id, float logit) {
+    if (logit < threshold || logit == -kInfinity) return;
     const double weight = std::exp(static_cast<double>(finite(logit / params_.temperature)) - top);
-    if (weight < least) continue;
-    candidates.push_back({static_cast<TokenId>(i), weight});
+    if (weight < least) return;
+    candidates.push_back({id, weight});
     total += weight;
-  }
+  });
   if (params_.top_p < 1) {
     // Tokens below this weight hold less than 1 - top_p together, so the set sought lies above it: sort only
     // that.
@@ -231,13 +257,73 @@ std::span<const Candidate> Sampler::distribution(std::span<float> logits, Sample
   return candidates;
 }
 
+std::span<const Candidate> Sampler::distribution(std::span<float> logits, SamplerScratch& scratch,
+                                                 const TokenFilter& filter) const {
+  const std::span<float> valid = logits.first(static_cast<size_t>(vocabulary_->valid_ids));
+  if (!all_finite(valid)) throw Error(ErrorKind::numeric, kBrokenLogits);
+  const RowLookup at(valid);
+  penalize(at);
+  apply_filter(valid, filter, scratch.kept);
+  ban(at);
+  const TokenId best = valid.empty() ? -1 : argmax(valid);
+  const float highest = best < 0 ? -kInfinity : valid[static_cast<size_t>(best)];
+  if (highest == -kInfinity) throw Error(ErrorKind::invalid_argument, kNothingLeft);
+  if (params_.temperature < kLeastTemperature) {
+    scratch.candidates.assign(1, {best, 1.0});
+    return scratch.candidates;
+  }
+  // Division keeps the order, so top_k may choose before it; ties that rounding makes of unequal logits do
+  // not count.
+  const auto top_k = static_cast<size_t>(params_.top_k);
+  const float threshold =
+      top_k > 0 && top_k < valid.size() ? kth_largest(valid, top_k, scratch.heap) : -kInfinity;
+  return choose(highest, threshold, scratch, [&](const auto& take) {
+    for (size_t i = 0; i < valid.size(); ++i) take(static_cast<TokenId>(i), valid[i]);
+  });
+}
+
+std::optional<std::span<const Candidate>> Sampler::distribution(const TopLogits& top,
+                                                                SamplerScratch& scratch) const {
+  if (top.ids.front() < 0) throw Error(ErrorKind::numeric, kBrokenLogits);
+  std::vector<std::pair<TokenId, float>>& listed = scratch.top;
+  listed.clear();
+  for (size_t i = 0; i < top.ids.size(); ++i) listed.emplace_back(top.ids[i], top.values[i]);
+  std::sort(listed.begin(), listed.end());
+  const PairLookup at(listed);
+  penalize(at);
+  ban(at);
+  std::vector<float>& sorted = scratch.heap;
+  sorted.clear();
+  for (const auto& [id, logit] : listed) sorted.push_back(logit);
+  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+
+  const bool greedy = params_.temperature < kLeastTemperature;
+  const size_t k = greedy ? 1 : static_cast<size_t>(params_.top_k);
+  const bool limits = k > 0 && k < static_cast<size_t>(vocabulary_->valid_ids);
+  const bool whole = listed.size() == static_cast<size_t>(vocabulary_->valid_ids);
+  if (!whole && !(limits && k <= sorted.size())) return std::nullopt;
+  const float threshold = limits ? sorted[k - 1] : -kInfinity;
+  // What is not listed is at most the last that is, and nothing was raised.
+  if (!whole && !(threshold > top.values.back())) return std::nullopt;
+  const float highest = sorted.front();
+  if (highest == -kInfinity) throw Error(ErrorKind::invalid_argument, kNothingLeft);
+  if (greedy) {
+    const auto best =
+        std::find_if(listed.begin(), listed.end(), [&](const auto& pair) { return pair.second == highest; });
+    scratch.candidates.assign(1, {best->first, 1.0});
+    return scratch.candidates;
+  }
+  return choose(highest, threshold, scratch, [&](const auto& take) {
+    for (const auto& [id, logit] : listed) take(id, logit);
+  });
+}
+
 double Sampler::next_uniform() const {
   const uint64_t bits = splitmix64(seed_ + 0x9E3779B97F4A7C15ULL * (static_cast<uint64_t>(tokens_) + 1));
   return static_cast<double>(bits >> 11) * 0x1.0p-53;
 }
 
-TokenId Sampler::sample(std::span<float> logits, SamplerScratch& scratch, const TokenFilter& filter) {
-  const std::span<const Candidate> candidates = distribution(logits, scratch, filter);
+TokenId Sampler::draw(std::span<const Candidate> candidates) {
   TokenId id = candidates.back().id;  // where rounding leaves the sum below the number drawn
   if (candidates.size() > 1) {
     const double drawn = next_uniform();
@@ -252,6 +338,16 @@ TokenId Sampler::sample(std::span<float> logits, SamplerScratch& scratch, const 
   }
   accept(id);
   return id;
+}
+
+TokenId Sampler::sample(std::span<float> logits, SamplerScratch& scratch, const TokenFilter& filter) {
+  return draw(distribution(logits, scratch, filter));
+}
+
+std::optional<TokenId> Sampler::sample(const TopLogits& top, SamplerScratch& scratch) {
+  const auto candidates = distribution(top, scratch);
+  if (!candidates) return std::nullopt;
+  return draw(*candidates);
 }
 
 }  // namespace qwench

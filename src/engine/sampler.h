@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,12 +31,20 @@ struct TokenFilter {
   std::span<const TokenId> never = {};  ///< ids that are not in `also`, whatever the mask says
 };
 
+/// The largest logits of the valid ids as the model gave them, as Backend::top_k does: largest first, equals
+/// by their id; the first id is -1 where a logit is not finite.
+struct TopLogits {
+  std::span<const TokenId> ids;   // [k], k >= 1
+  std::span<const float> values;  // [k]
+};
+
 /// Working memory of distribution() and sample(). One for all the samplers of a thread: it grows to the
 /// vocabulary's size (16 bytes an id) only where neither top_k nor min_p narrow the choice, and then stays.
 struct SamplerScratch {
   std::vector<Candidate> candidates;
   std::vector<float> heap;
   std::vector<float> kept;  // logits of TokenFilter::also
+  std::vector<std::pair<TokenId, float>> top;
 };
 
 /// Draws the tokens of one sequence; the steps and their order are those of SamplingParams. Scores are f32,
@@ -61,6 +70,11 @@ class Sampler {
   /// backend's argmax and call accept().
   bool is_argmax() const;
 
+  /// How many of the largest logits are likely to settle the next token; 0 where the whole row is needed. It
+  /// is needed where no top_k limits the choice (or one that leaves no room for one more, kMostTop), and
+  /// where a step may raise a logit from far below: a bias above 0, a penalty that is a reward.
+  int top_wanted() const;
+
   /// The next token, which is accept()ed. `logits` [vocabulary rows, at least valid_ids] is overwritten where
   /// a step changes a logit. Throws Error (numeric) where one of the valid ids has a logit that is not
   /// finite, and (invalid_argument) where nothing is left to draw.
@@ -71,6 +85,12 @@ class Sampler {
   std::span<const Candidate> distribution(std::span<float> logits, SamplerScratch& scratch,
                                           const TokenFilter& filter = {}) const;
 
+  /// The same, bit for bit, of the largest logits alone. Nothing where they do not settle it, because of ties
+  /// or because so many of them were lowered that others may come before them. Throws as those do.
+  /// Requires that the row is not needed: top_wanted() > 0.
+  std::optional<TokenId> sample(const TopLogits& top, SamplerScratch& scratch);
+  std::optional<std::span<const Candidate>> distribution(const TopLogits& top, SamplerScratch& scratch) const;
+
   /// Counts a token of the output.
   void accept(TokenId id);
 
@@ -79,12 +99,20 @@ class Sampler {
 
  private:
   bool masks_now() const { return tokens_ < masked_before_ && !masked_.empty(); }
-  void adjust(std::span<float> logits, const TokenFilter& filter, SamplerScratch& scratch) const;
+  template <typename At>
+  void penalize(const At& at) const;
+  template <typename At>
+  void ban(const At& at) const;
+  template <typename ForEach>
+  std::span<const Candidate> choose(float highest, float threshold, SamplerScratch& scratch,
+                                    const ForEach& for_each) const;
+  TokenId draw(std::span<const Candidate> candidates);
   double next_uniform() const;
 
   SamplingParams params_;
   std::shared_ptr<const SamplerVocabulary> vocabulary_;
   bool penalizes_;
+  bool lowers_alone_;   // no bias and no penalty raises a logit
   TokenCounts counts_;  // empty unless penalizes_
   std::vector<TokenId> masked_;
   int masked_before_ = 0;

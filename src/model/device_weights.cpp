@@ -13,6 +13,7 @@ namespace qwench {
 namespace {
 
 constexpr std::string_view kLayers = "model.layers.";
+constexpr std::string_view kTable = "model.embed_tokens.weight";
 constexpr uint64_t kAlignment = 512;
 
 uint64_t bytes_on_device(const TensorView& tensor, std::optional<DType> dtype) {
@@ -47,7 +48,9 @@ DeviceWeights device_weights(const Checkpoint& checkpoint, std::optional<DType> 
     if (tensor == nullptr) continue;
     const std::string_view name = expected.name;
     if (!name.starts_with(kLayers) || tensor->rows() < 2) {
-      weights.outside += bytes_on_device(*tensor, dtype);
+      const uint64_t bytes = bytes_on_device(*tensor, dtype);
+      weights.outside += bytes;
+      if (name == kTable && !checkpoint.config().tie_word_embeddings) weights.table = bytes;
       continue;
     }
     size_t layer = 0;

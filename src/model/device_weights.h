@@ -12,8 +12,11 @@ namespace qwench {
 /// Bytes.
 struct DeviceWeights {
   uint64_t outside = 0;          ///< embedding, head, norms, biases: always on the device
+  uint64_t table = 0;            ///< of these, an embedding that is not the head too: read by rows
   std::vector<uint64_t> layers;  ///< [layers] matrices, which may be streamed
 
+  /// Read for one token.
+  uint64_t per_token() const { return resident(count()) - table; }
   int count() const { return static_cast<int>(layers.size()); }
   /// Of the first `gpu_layers` layers, which stay on the device, and what belongs to no layer.
   uint64_t resident(int gpu_layers) const;

@@ -11,12 +11,19 @@
 namespace qwench {
 namespace {
 
-TokenId run_pass(Subject& subject, std::span<const TokenId> ids, int start, int prompt_length) {
+/// Returns the greedy token, by itself or as the first of the `top_k` largest where there are any.
+TokenId run_pass(Subject& subject, std::span<const TokenId> ids, int start, int prompt_length, int top_k) {
   const SequenceInput input{
       ids.subspan(static_cast<size_t>(start)), start, prompt_length, subject.blocks(), false, true};
   subject.forward(std::span(&input, 1));
-  std::array<TokenId, 1> best{};
-  subject.backend().argmax(subject.decoder().logits(0, 1), subject.config().vocab_size, best);
+  std::array<TokenId, kMostTop> best{};
+  std::array<float, kMostTop> values{};
+  const Matrix& logits = subject.decoder().logits(0, 1);
+  if (top_k > 0) {
+    subject.backend().top_k(logits, subject.config().vocab_size, top_k, best, values);
+  } else {
+    subject.backend().argmax(logits, subject.config().vocab_size, std::span(best).first(1));
+  }
   if (best[0] < 0) {
     throw Error(
         ErrorKind::numeric,
@@ -65,11 +72,11 @@ std::vector<TraceTotal> totals(const TraceStep& step) {
 }
 
 std::vector<TraceStep> trace_steps(Subject& subject, TracingBackend& backend, std::span<const TokenId> prompt,
-                                   int decode_steps, bool norms) {
+                                   int decode_steps, bool norms, int top_k) {
   subject.check(prompt);
   std::vector<TokenId> ids(prompt.begin(), prompt.end());
   const auto length = static_cast<int>(ids.size());
-  run_pass(subject, ids, 0, length);
+  run_pass(subject, ids, 0, length, top_k);
   const bool on_device = backend.counts().submits > 0;
   std::vector<TraceStep> steps;
   for (int step = 0; step <= decode_steps; ++step) {
@@ -77,7 +84,7 @@ std::vector<TraceStep> trace_steps(Subject& subject, TracingBackend& backend, st
     TraceStep traced;
     traced.name = step == 0 ? fmt::format("prefill of {} token{}", length, length == 1 ? "" : "s")
                             : fmt::format("decode at position {}", start);
-    const auto pass = [&] { return run_pass(subject, ids, start, length); };
+    const auto pass = [&] { return run_pass(subject, ids, start, length, top_k); };
     if (on_device) traced.counts = counts_of(backend, pass);
     // A device's times are those of a pass without the reading of norms, which come from another.
     backend.start(norms && !on_device);

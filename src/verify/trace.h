@@ -32,10 +32,11 @@ struct TraceTotal {
 std::vector<TraceTotal> totals(const TraceStep& step);
 
 /// Runs the prompt in one pass and then `decode_steps` greedy tokens, after one pass that is not recorded (it
-/// reads the weights from disk). `backend` is the subject's own. The subject needs max_rows of the prompt's
-/// length, and decode_steps positions more.
+/// reads the weights from disk). With `top_k`, up to kMostTop and to the vocabulary's size, each step asks
+/// the backend for so many of the largest logits, as a sampled one does; 0: for the greedy token. `backend`
+/// is the subject's own. The subject needs max_rows of the prompt's length, and decode_steps positions more.
 std::vector<TraceStep> trace_steps(Subject& subject, TracingBackend& backend, std::span<const TokenId> prompt,
-                                   int decode_steps, bool norms);
+                                   int decode_steps, bool norms, int top_k = 0);
 
 /// The steps in the Trace Event Format that chrome://tracing and Perfetto read ("Trace Event Format", Google,
 /// 2016: complete events, ph X, times in microseconds).

@@ -214,4 +214,11 @@ void TracingBackend::argmax(const Matrix& x, int valid_cols, std::span<TokenId> 
          [&] { inner_->argmax(x, valid_cols, ids); });
 }
 
+void TracingBackend::top_k(const Matrix& x, int valid_cols, int k, std::span<TokenId> ids,
+                           std::span<float> values) {
+  if (!recording_) return inner_->top_k(x, valid_cols, k, ids, values);
+  record(event("top_k", "top_k", fmt::format("{}, {} of each row", shape_of(x), k), bytes_of(x)), nullptr,
+         [&] { inner_->top_k(x, valid_cols, k, ids, values); });
+}
+
 }  // namespace qwench

@@ -63,6 +63,9 @@ class TracingBackend final : public Backend {
   void add(Matrix& x, const Matrix& y) override;
   void gather_rows(const Matrix& x, Matrix& out) override;
   void argmax(const Matrix& x, int valid_cols, std::span<TokenId> ids) override;
+  void top_k(const Matrix& x, int valid_cols, int k, std::span<TokenId> ids,
+             std::span<float> values) override;
+  bool rows_are_away() const override { return inner_->rows_are_away(); }
   void read_row(const Matrix& x, int row, std::span<float> out) override { inner_->read_row(x, row, out); }
   void copy_block(KvCache& cache, int from, int to) override { inner_->copy_block(cache, from, to); }
   void measure(bool on) override { inner_->measure(on); }

@@ -524,6 +524,25 @@ TEST(CpuBackend, ArgMaxLooksAtTheValidColumnsOnly) {
   EXPECT_EQ(ids, (std::vector<TokenId>{3, -1, -1}));
 }
 
+TEST(CpuBackend, TopKLooksAtTheValidColumnsOnly) {
+  ThreadPool pool(2);
+  const auto backend = make_cpu_backend(pool);
+  const Tensor table(DType::f32, {3, 5}, {1, 5, 5, 9, 9, 1, 2, 3, 4, NAN, 0, INFINITY, 0, 0, 0});
+  const auto weight = backend->load(table.view, DType::f32);
+  const std::vector<TokenId> tokens{0, 1, 2};
+  const Batch batch{tokens, {}, {}, {}, {}};
+  backend->begin(batch);
+  auto x = backend->allocate(3, 5);
+  x->rows = 3;
+  backend->embed(*weight, *x);
+  std::vector<TokenId> ids(6);
+  std::vector<float> values(6);
+  backend->top_k(*x, 4, 2, ids, values);
+  EXPECT_EQ(std::vector(ids.begin(), ids.begin() + 4), (std::vector<TokenId>{3, 1, 3, 2}));
+  EXPECT_EQ(std::vector(values.begin(), values.begin() + 4), (std::vector<float>{9, 5, 4, 3}));
+  EXPECT_EQ(ids[4], -1);
+}
+
 TEST(CpuBackend, DescribesItself) {
   ThreadPool pool(2);
   const std::string text = make_cpu_backend(pool)->description();

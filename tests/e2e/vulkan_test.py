@@ -81,6 +81,12 @@ class OnDevice(TestCase):
                 self.assertEqual(outcome.code, 0, outcome)
                 self.assertEqual([row["ids"] for row in outcome.lines()], [row["ids"] for row in cpu.lines()])
 
+    def test_cells_of_bf16_give_the_tokens_of_the_cpu(self):
+        outcomes = [self.run_ids("--device", device, "--dtype", "f16", "--kv-dtype", "bf16") for device in ("cpu", "vulkan")]
+        cpu, device = ([row["ids"] for row in outcome.lines()] for outcome in outcomes)
+        self.assertEqual(len(cpu), 1, outcomes)
+        self.assertEqual(device, cpu)
+
     def test_verify_compares_layer_by_layer_with_no_message_of_the_validation_layers(self):
         outcome = qwench("verify", model("qwen2-tiny-window"), "--device", "vulkan", "--tokens", "40", "--json",
                          env={"QWENCH_VULKAN_VALIDATION": "1"})
@@ -95,8 +101,9 @@ class OnDevice(TestCase):
         self.assertNotIn("validation", outcome.err)
 
     def test_what_cannot_run_there_names_the_cpu(self):
-        outcome = self.run_ids("--device", "vulkan", "--kv-dtype", "bf16")
+        outcome = qwench("run", model("qwen3-tiny-f32"), "--jsonl", "--device", "vulkan", "--kv-dtype", "q8_0", stdin='{"ids": [1]}\n')
         self.assert_fails_cleanly(outcome, code=1)
+        self.assertIn("heads of 32 elements", outcome.err)
         self.assertIn("--device cpu", outcome.err)
         self.assert_fails_cleanly(self.run_ids("--device", "vulkan:99"), code=1)
 
@@ -105,18 +112,25 @@ class OnDevice(TestCase):
         whole = json.loads(qwench("plan", model("qwen3-tiny-f32"), *flags).out)
         self.assertEqual(whole["gpu_layers"], whole["layers"])
         self.assertEqual(whole["bytes"]["weights_streamed"], 0)
+        # Decoding reads all weights and half of the cache for a token.
+        bound = whole["machine"]["read_gb_per_s"] * 1e9 / (whole["weight_bytes_per_token"] + whole["bytes"]["kv_cache"] / 2)
+        self.assertGreater(whole["expected"]["prefill_tokens_per_second"], 0)
+        self.assertLessEqual(whole["expected"]["decode_tokens_per_second"], bound * 1.001)
         least = whole["bytes"]["total"]
         small = json.loads(qwench("plan", model("qwen3-tiny-f32"), *flags, "--gpu-layers", "0").out)
         self.assertGreater(small["bytes"]["weights_streamed"], 0)
+        self.assertNotIn("expected", small)
         self.assertLess(small["bytes"]["weights_resident"], least)
         refused = qwench("plan", model("qwen3-tiny-f32"), *flags, "--vram", "20kB")
         self.assertEqual(refused.code, 1, refused)
 
-    def test_trace_shows_one_submit_and_one_read_back_of_a_greedy_step(self):
+    def test_trace_shows_one_submit_and_one_read_back_of_a_step(self):
         outcome = qwench("trace", model("qwen3-tiny-f32"), "--device", "vulkan", "--ids", "1,2,3", "--totals")
         self.assertEqual(outcome.code, 0, outcome)
         steps = re.findall(r"^1 submit, 1 read-back of 4 bytes$", outcome.out, re.MULTILINE)
         self.assertEqual(len(steps), 2, outcome)
+        sampled = qwench("trace", model("qwen3-tiny-f32"), "--device", "vulkan", "--ids", "1,2,3", "--totals", "--top-k", "21")
+        self.assertEqual(len(re.findall(r"^1 submit, 1 read-back of 168 bytes$", sampled.out, re.MULTILINE)), 2, sampled)
         streamed = qwench("trace", model("qwen3-tiny-f32"), "--device", "vulkan", "--ids", "1,2,3", "--gpu-layers", "0", "--json")
         self.assertEqual(streamed.code, 0, streamed)
         events = json.loads(streamed.out)["traceEvents"]

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <random>
 
+#include "backend/backend.h"
+#include "kernels/top_k.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -294,6 +296,133 @@ TEST(TokenCounts, CountsPromptAndOutputApart) {
     ASSERT_EQ(entry.id, i * 31);
     ASSERT_EQ(entry.output, i == 0 ? 2 : i % 2 == 0 ? 1 : 0);
   }
+}
+
+/// The `k` largest logits, as a backend gives them.
+struct Largest {
+  Largest(const std::vector<float>& logits, int valid, int k)
+      : ids(static_cast<size_t>(k)), values(static_cast<size_t>(k)) {
+    top_k(logits.data(), valid, k, ids.data(), values.data());
+  }
+  TopLogits view() const { return {ids, values}; }
+
+  std::vector<TokenId> ids;
+  std::vector<float> values;
+};
+
+/// Settings of all kinds that the largest logits may settle.
+SamplingParams random_params(std::mt19937& random) {
+  const auto any = [&](std::initializer_list<float> of) { return *(of.begin() + random() % of.size()); };
+  SamplingParams params;
+  params.temperature = any({0, 0.01F, 0.7F, 1, 5});
+  params.top_k = static_cast<int>(any({1, 2, 5, 20, 64, 127}));
+  params.top_p = any({0.3F, 0.8F, 1, 1});
+  params.min_p = any({0, 0, 0.05F, 0.5F});
+  params.repetition_penalty = any({1, 1, 1.05F, 1.3F});
+  params.presence_penalty = any({0, 0, 0.5F});
+  params.frequency_penalty = any({0, 0, 0.3F});
+  if (random() % 4 == 0) params.logit_bias = {{3, -1.0F}, {40, -100.0F}};
+  params.seed = random();
+  return params;
+}
+
+TEST(SamplerOfTheLargest, DrawsAsFromTheWholeRowOrNotAtAll) {
+  std::mt19937 random(11);
+  SamplerScratch scratch;
+  int settled = 0;
+  constexpr int kRounds = 4000;
+  for (int round = 0; round < kRounds; ++round) {
+    const int valid = round % 3 == 0 ? 50 : 700;
+    const SamplingParams params = random_params(random);
+    std::vector<TokenId> prompt(random() % 60);
+    for (TokenId& id : prompt) id = static_cast<TokenId>(random() % static_cast<unsigned>(valid));
+    const std::vector<TokenId> excluded =
+        round % 5 == 0 ? std::vector<TokenId>{1, 2, 17} : std::vector<TokenId>{};
+    Sampler whole = make(params, valid, excluded, prompt);
+    Sampler top = make(params, valid, excluded, prompt);
+    for (Sampler* sampler : {&whole, &top}) {
+      if (round % 6 == 0) sampler->mask_until({4, 5}, 2);
+    }
+    for (int step = 0; step < 4; ++step) {
+      std::vector<float> logits = random_logits(static_cast<size_t>(valid) + 3, random());
+      if (round % 4 == 1) {
+        for (float& logit : logits) logit = std::round(logit);
+      }
+      const int wanted = top.top_wanted();
+      ASSERT_GT(wanted, 0);
+      const Largest largest(logits, valid, std::min(wanted, valid));
+      std::vector<float> row = logits;
+      const auto all = whole.distribution(row, scratch);
+      const std::vector<Candidate> want(all.begin(), all.end());
+      const auto got = top.distribution(largest.view(), scratch);
+      if (got) {
+        ++settled;
+        ASSERT_EQ(got->size(), want.size()) << "round " << round;
+        for (size_t i = 0; i < want.size(); ++i) {
+          ASSERT_EQ((*got)[i].id, want[i].id) << "round " << round << ", place " << i;
+          ASSERT_EQ((*got)[i].probability, want[i].probability) << "round " << round << ", place " << i;
+        }
+      }
+      row = logits;
+      const TokenId drawn = whole.sample(row, scratch);
+      const auto from_top = top.sample(largest.view(), scratch);
+      ASSERT_EQ(from_top.has_value(), got.has_value());
+      if (from_top) ASSERT_EQ(*from_top, drawn) << "round " << round;
+      if (!from_top) top.accept(drawn);
+    }
+  }
+  std::printf("the largest logits settled %d of %d tokens\n", settled, 4 * kRounds);
+  EXPECT_GT(settled, 2 * kRounds);
+}
+
+TEST(SamplerOfTheLargest, TiesThatMayGoOnBeyondThemSettleNothing) {
+  SamplingParams params = off();
+  params.top_k = 2;
+  Sampler sampler = make(params, 6);
+  SamplerScratch scratch;
+  EXPECT_EQ(sampler.top_wanted(), 3);
+  EXPECT_FALSE(sampler.sample(Largest({5, 4, 4, 4, 1, 1}, 6, 3).view(), scratch));
+  EXPECT_EQ(sampler.tokens(), 0);
+  // One more shows where they end.
+  EXPECT_EQ(sampler.distribution(Largest({5, 4, 4, 4, 1, 1}, 6, 5).view(), scratch)->size(), 4U);
+}
+
+TEST(SamplerOfTheLargest, WhatIsLoweredMakesWayForNothingUnseen) {
+  SamplingParams params = greedy_params();
+  params.repetition_penalty = 2;
+  SamplerScratch scratch;
+  Sampler sampler = make(params, 4, {}, {0, 1});
+  // 0 and 1 become 5 and 4. Of two, the last may be followed by its equal.
+  EXPECT_FALSE(sampler.sample(Largest({10, 8, 9, 1}, 4, 2).view(), scratch));
+  EXPECT_EQ(sampler.sample(Largest({10, 8, 9, 1}, 4, 3).view(), scratch), 2);
+}
+
+TEST(SamplerOfTheLargest, AreNotEnoughWhereALogitMayRiseOrAllAreKept) {
+  EXPECT_EQ(make(off(), 3).top_wanted(), 0);
+  SamplingParams params = off();
+  params.top_k = kMostTop;
+  EXPECT_EQ(make(params, 500).top_wanted(), 0);
+  params.top_k = 20;
+  EXPECT_EQ(make(params, 500).top_wanted(), 21);
+  params.presence_penalty = -0.1F;
+  EXPECT_EQ(make(params, 500).top_wanted(), 0);
+  params.presence_penalty = 0.1F;
+  EXPECT_EQ(make(params, 500).top_wanted(), kMostTop);
+  params.logit_bias = {{1, 0.5F}};
+  EXPECT_EQ(make(params, 500).top_wanted(), 0);
+  params.logit_bias = {};
+  params.repetition_penalty = 0.9F;
+  EXPECT_EQ(make(params, 500).top_wanted(), 0);
+}
+
+TEST(SamplerOfTheLargest, WhatIsNotFiniteIsAnErrorAndSoIsNothingLeft) {
+  SamplingParams params = off();
+  params.top_k = 1;
+  SamplerScratch scratch;
+  Sampler sampler = make(params, 3);
+  EXPECT_THROW(sampler.sample(Largest({1, 2, INFINITY}, 3, 2).view(), scratch), Error);
+  Sampler banned = make(params, 2, {0, 1});
+  EXPECT_THROW(banned.sample(Largest({1, 2}, 2, 2).view(), scratch), Error);
 }
 
 }  // namespace

@@ -266,6 +266,31 @@ TEST(VulkanDecoderSteps, AGreedyStepIsOneSubmitAndReadsBackOneIdOfEachSequence) 
   }
 }
 
+TEST(VulkanDecoderSteps, ASampledStepIsOneSubmitAndReadsBackItsLargestLogits) {
+  QWENCH_NEEDS_VULKAN(device);
+  const GoldenModel golden("qwen3-tiny-bf16-tied");
+  Model model(golden, on(*device), std::nullopt, DType::f16);
+  const std::vector<int32_t> first = block_table();
+  const std::vector<int32_t> second = block_table(20);
+  const std::vector<TokenId> ids{5, 6, 7, 8};
+  for (int position = 0; position < 4; ++position) {
+    const std::span token = std::span(ids).subspan(static_cast<size_t>(position), 1);
+    const std::array inputs{SequenceInput{token, position, 4, first, false, true},
+                            SequenceInput{token, position, 4, second, false, true}};
+    const DeviceCounts before = model.backend().counts();
+    model.forward(inputs);
+    std::array<TokenId, 42> top{};
+    std::array<float, 42> values{};
+    model.backend().top_k(model.decoder().logits(0, 2), model.config().vocab_size, 21, top, values);
+    const DeviceCounts after = model.backend().counts();
+    EXPECT_TRUE(std::equal(top.begin(), top.begin() + 21, top.begin() + 21));
+    EXPECT_TRUE(std::is_sorted(values.begin(), values.begin() + 21, std::greater<>()));
+    EXPECT_EQ(after.submits - before.submits, 1);
+    EXPECT_EQ(after.read_backs - before.read_backs, 1);
+    EXPECT_EQ(after.read_back_bytes - before.read_back_bytes, 2 * 21 * 8);
+  }
+}
+
 TEST(VulkanDecoderSteps, ALimitOfMemoryThatDoesNotSufficeIsAnErrorThatNamesIt) {
   QWENCH_NEEDS_VULKAN(device);
   const GoldenModel golden("qwen3-tiny-bf16-tied");

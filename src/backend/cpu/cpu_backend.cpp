@@ -17,6 +17,7 @@
 #include "kernels/quantized_rows.h"
 #include "kernels/rms_norm.h"
 #include "kernels/rope.h"
+#include "kernels/top_k.h"
 
 namespace qwench {
 namespace {
@@ -125,6 +126,14 @@ class CpuBackend final : public Backend {
 
   void argmax(const Matrix& x, int valid_cols, std::span<TokenId> ids) override {
     for_rows(x, [&](int r) { ids[static_cast<size_t>(r)] = qwench::argmax(cpu(x).row(r), valid_cols); });
+  }
+
+  void top_k(const Matrix& x, int valid_cols, int k, std::span<TokenId> ids,
+             std::span<float> values) override {
+    for_rows(x, [&](int r) {
+      const auto at = static_cast<size_t>(r) * static_cast<size_t>(k);
+      qwench::top_k(cpu(x).row(r), valid_cols, k, ids.data() + at, values.data() + at);
+    });
   }
 
   void read_row(const Matrix& x, int row, std::span<float> out) override {

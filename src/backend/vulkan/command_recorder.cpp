@@ -21,15 +21,16 @@ constexpr uint32_t kNormThreads = 128;
 constexpr uint32_t kRopeThreads = 64;
 constexpr uint32_t kElementThreads = 128;
 constexpr uint32_t kArgmaxThreads = 128;
-constexpr uint32_t kSegments = 8;      // of shaders/linear_rows.comp
-constexpr int kMostRows = 8;           // of shaders/linear_rows.comp
-constexpr uint32_t kTileOutputs = 64;  // of shaders/linear_tile.comp
+constexpr uint32_t kMostTopThreads = 512;  // slots of shaders/top_k.comp
+constexpr uint32_t kSegments = 8;          // of shaders/linear_rows.comp
+constexpr int kMostRows = 8;               // of shaders/linear_rows.comp
+constexpr uint32_t kTileOutputs = 64;      // of shaders/linear_tile.comp
 
 uint32_t groups_of(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 uint32_t word(float number) { return std::bit_cast<uint32_t>(number); }
 uint32_t whole(int64_t number) { return static_cast<uint32_t>(number); }
 
-std::string_view cell_ending(const KvCache& cache) { return cache.dtype == DType::f16 ? "f16" : "f32"; }
+std::string_view cell_ending(const KvCache& cache) { return name(cache.dtype); }
 
 }  // namespace
 
@@ -164,6 +165,9 @@ size_t CommandRecorder::run(std::span<const Operation> operations) {
       break;
     case OperationKind::argmax:
       argmax(first);
+      break;
+    case OperationKind::top_k:
+      top_k(first);
       break;
     case OperationKind::read:
       read(first);
@@ -321,6 +325,16 @@ void CommandRecorder::argmax(const Operation& operation) {
   const BufferBinding bindings[] = {{0, &operation.x->buffer()}, {1, targets_.results}};
   const uint32_t arguments[] = {whole(operation.number), operation.x->stride};
   dispatch("argmax", {kArgmaxThreads, 0}, bindings, arguments, {whole(operation.rows)});
+}
+
+void CommandRecorder::top_k(const Operation& operation) {
+  const BufferBinding bindings[] = {{0, &operation.x->buffer()}, {1, targets_.results}};
+  const uint32_t arguments[] = {whole(operation.number), operation.x->stride, whole(operation.most)};
+  // One work group reads a row of the whole vocabulary: as many threads as there may be.
+  const VkPhysicalDeviceLimits& limits = device_->limits();
+  const uint32_t threads = std::bit_floor(
+      std::min({kMostTopThreads, limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]}));
+  dispatch("top_k", {threads, 0}, bindings, arguments, {whole(operation.rows)});
 }
 
 void CommandRecorder::read(const Operation& operation) {

@@ -32,7 +32,7 @@ class CommandRecorder {
  public:
   struct Targets {
     const VulkanBuffer* step = nullptr;
-    const VulkanBuffer* results = nullptr;  // ids, or rows of a matrix
+    const VulkanBuffer* results = nullptr;  // ids, largest elements, or rows of a matrix
     const VulkanBuffer* parts = nullptr;    // attention's parts; null where no operation has any
     VkQueryPool queries = VK_NULL_HANDLE;   // of 2 timestamps an operation; null: none are written
   };
@@ -67,6 +67,7 @@ class CommandRecorder {
   void attention(const Operation& operation);
   void elementwise(std::string_view shader, const Operation& operation);
   void argmax(const Operation& operation);
+  void top_k(const Operation& operation);
   void read(const Operation& operation);
   size_t run(std::span<const Operation> operations);
 

@@ -19,6 +19,7 @@ void Operation::add_to(std::vector<uint64_t>& key) const {
               packed(static_cast<uint32_t>(rows), static_cast<uint32_t>(number)),
               packed(static_cast<uint32_t>(layer), std::bit_cast<uint32_t>(eps)), id_of(x), id_of(y),
               id_of(out), id_of(weight), id_of(bias), cache == nullptr ? 0 : cache->keys(layer).id()});
+  if (kind == OperationKind::top_k) key.push_back(static_cast<uint64_t>(most));
   if (kind == OperationKind::attention) {
     key.push_back(packed(static_cast<uint32_t>(attention.pieces), static_cast<uint32_t>(attention.queries)));
     key.push_back(static_cast<uint64_t>(attention.parts));

@@ -20,6 +20,7 @@ enum class OperationKind : uint32_t {
   add,
   gather_rows,
   argmax,
+  top_k,
   read,  // rows of a matrix, for the host
 };
 
@@ -34,7 +35,8 @@ struct Operation {
   const VulkanKvCache* cache = nullptr;
   int rows = 0;
   int layer = 0;
-  int number = 0;  // rope: head_dim; attention: window; argmax: columns; read: first row
+  int number = 0;  // rope: head_dim; attention: window; argmax, top_k: columns; read: first row
+  int most = 0;    // top_k: k
   float eps = 0;
   bool interleaved = false;
   bool goes_on = false;      // a linear beside the one before it: of the same call of Backend

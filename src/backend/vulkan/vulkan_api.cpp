@@ -71,6 +71,7 @@ void VulkanApi::load(VkInstance instance) {
   find(*this, instance, "vkWaitForFences", wait_for_fences);
   find(*this, instance, "vkCreateSemaphore", create_semaphore);
   find(*this, instance, "vkDestroySemaphore", destroy_semaphore);
+  find(*this, instance, "vkWaitSemaphores", wait_semaphores);
   find(*this, instance, "vkCreateCommandPool", create_command_pool);
   find(*this, instance, "vkDestroyCommandPool", destroy_command_pool);
   find(*this, instance, "vkAllocateCommandBuffers", allocate_command_buffers);

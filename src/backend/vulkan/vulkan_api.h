@@ -42,6 +42,7 @@ struct VulkanApi {
   PFN_vkWaitForFences wait_for_fences = nullptr;
   PFN_vkCreateSemaphore create_semaphore = nullptr;
   PFN_vkDestroySemaphore destroy_semaphore = nullptr;
+  PFN_vkWaitSemaphores wait_semaphores = nullptr;
   PFN_vkCreateCommandPool create_command_pool = nullptr;
   PFN_vkDestroyCommandPool destroy_command_pool = nullptr;
   PFN_vkAllocateCommandBuffers allocate_command_buffers = nullptr;

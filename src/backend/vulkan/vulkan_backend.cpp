@@ -13,6 +13,7 @@
 #include "backend/vulkan/speed.h"
 #include "backend/vulkan/step_data.h"
 #include "backend/vulkan/vulkan_tensors.h"
+#include "kernels/top_k.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -22,6 +23,8 @@ namespace {
 constexpr uint64_t kReadBytes = uint64_t{64} << 20;
 constexpr uint64_t kLeastResults = 65536;
 constexpr uint64_t kLargestParts = uint64_t{64} << 20;
+// Of shaders/top_k.comp: the host ranks the row.
+constexpr TokenId kNotRanked = -2;
 
 const VulkanMatrix& vulkan(const Matrix& matrix) { return static_cast<const VulkanMatrix&>(matrix); }
 const VulkanWeight* vulkan(const Weight* weight) { return static_cast<const VulkanWeight*>(weight); }
@@ -157,6 +160,33 @@ class VulkanBackend final : public Backend {
     count_read_back(bytes);
   }
 
+  void top_k(const Matrix& x, int valid_cols, int k, std::span<TokenId> ids,
+             std::span<float> values) override {
+    if (x.rows == 0) return;
+    const auto most = static_cast<size_t>(k);
+    const auto rows = static_cast<size_t>(x.rows);
+    Operation operation = of(OperationKind::top_k, x);
+    operation.number = valid_cols;
+    operation.most = k;
+    const uint64_t bytes = rows * most * (sizeof(TokenId) + sizeof(float));
+    reserve_results(bytes);
+    push(operation);
+    run();
+    for (size_t row = 0; row < rows; ++row) {
+      const std::byte* from = results_->mapped() + row * most * (sizeof(TokenId) + sizeof(float));
+      std::memcpy(&ids[row * most], from, most * sizeof(TokenId));
+      std::memcpy(&values[row * most], from + most * sizeof(TokenId), most * sizeof(float));
+    }
+    count_read_back(bytes);
+    for (size_t row = 0; row < rows; ++row) {
+      if (ids[row * most] != kNotRanked) continue;
+      whole_row_.resize(static_cast<size_t>(x.cols));
+      read_row(x, static_cast<int>(row), whole_row_);
+      qwench::top_k(whole_row_.data(), valid_cols, k, &ids[row * most], &values[row * most]);
+    }
+  }
+  bool rows_are_away() const override { return true; }
+
   void read_row(const Matrix& x, int row, std::span<float> out) override {
     const VulkanMatrix& matrix = vulkan(x);
     const uint64_t row_bytes = uint64_t{matrix.stride} * sizeof(float);
@@ -270,6 +300,7 @@ class VulkanBackend final : public Backend {
   std::unique_ptr<CommandCache> commands_;  // after the buffers that its commands use
   std::vector<Operation> pending_;
   HostCopy copy_;
+  std::vector<float> whole_row_;
 };
 
 }  // namespace

@@ -9,12 +9,11 @@
 #include <limits>
 #include <string_view>
 
+#include "backend/vulkan/vulkan_staging.h"
 #include "qwench/error.h"
 
 namespace qwench {
 namespace {
-
-constexpr uint64_t kStagingBytes = uint64_t{8} << 20;
 
 VkMemoryBarrier all_writes() {
   VkMemoryBarrier barrier{};
@@ -195,7 +194,8 @@ void VulkanDevice::end(VkCommandBuffer commands) const {
 void VulkanDevice::submit(Queue queue, VkCommandBuffer commands, QueuePoint after, QueuePoint reached) {
   if (submits_left_ >= 0 && submits_left_-- == 0) check(failure_, "computing (an injected failure)");
   if (lost_) check(VK_ERROR_DEVICE_LOST, "computing");
-  const VkPipelineStageFlags stage = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  constexpr std::array<VkPipelineStageFlags, 2> stages{VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                                                       VK_PIPELINE_STAGE_ALL_COMMANDS_BIT};
   VkTimelineSemaphoreSubmitInfo timeline{};
   timeline.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO;
   VkSubmitInfo submit{};
@@ -203,12 +203,20 @@ void VulkanDevice::submit(Queue queue, VkCommandBuffer commands, QueuePoint afte
   submit.pNext = &timeline;
   submit.commandBufferCount = commands == VK_NULL_HANDLE ? 0 : 1;
   submit.pCommandBuffers = &commands;
-  if (after.semaphore != VK_NULL_HANDLE) {
-    submit.waitSemaphoreCount = timeline.waitSemaphoreValueCount = 1;
-    submit.pWaitSemaphores = &after.semaphore;
-    submit.pWaitDstStageMask = &stage;
-    timeline.pWaitSemaphoreValues = &after.value;
-  }
+  std::array<VkSemaphore, 2> semaphores{};
+  std::array<uint64_t, 2> values{};
+  uint32_t waits = 0;
+  const auto wait_for = [&](const QueuePoint& point) {
+    semaphores[waits] = point.semaphore;
+    values[waits++] = point.value;
+  };
+  if (after.semaphore != VK_NULL_HANDLE) wait_for(after);
+  const QueuePoint arrival = staging_ ? staging_->arrival() : QueuePoint{};
+  if (queue == Queue::compute && arrival.value > arrived_) wait_for(arrival);
+  submit.waitSemaphoreCount = timeline.waitSemaphoreValueCount = waits;
+  submit.pWaitSemaphores = semaphores.data();
+  submit.pWaitDstStageMask = stages.data();
+  timeline.pWaitSemaphoreValues = values.data();
   if (reached.semaphore != VK_NULL_HANDLE) {
     submit.signalSemaphoreCount = timeline.signalSemaphoreValueCount = 1;
     submit.pSignalSemaphores = &reached.semaphore;
@@ -217,6 +225,7 @@ void VulkanDevice::submit(Queue queue, VkCommandBuffer commands, QueuePoint afte
   ++counts_.submits;
   check(api().queue_submit(queue == Queue::copy ? copy_queue_ : compute_queue_, 1, &submit, VK_NULL_HANDLE),
         "computing");
+  if (queue == Queue::compute) arrived_ = std::max(arrived_, arrival.value);
 }
 
 void VulkanDevice::wait() {
@@ -250,25 +259,12 @@ void VulkanDevice::write(VulkanBuffer& to, uint64_t offset, std::span<const std:
     return;
   }
   if (!staging_) {
-    staging_ = make_buffer(kStagingBytes, BufferPlace::upload, "loading weights");
-    staging_->device_ = std::shared_ptr<const VulkanDevice>(std::shared_ptr<void>(), this);  // owns nothing
+    auto buffer = make_buffer(2 * VulkanStaging::kHalf, BufferPlace::pinned, "loading weights");
+    buffer->device_ = std::shared_ptr<const VulkanDevice>(std::shared_ptr<void>(), this);  // owns nothing
+    staging_ = std::make_unique<VulkanStaging>(*this, std::move(buffer));
   }
-  VkCommandBuffer commands = make_commands();
-  for (size_t done = 0; done < bytes.size();) {
-    const size_t count = std::min<size_t>(bytes.size() - done, kStagingBytes);
-    std::memcpy(staging_->mapped(), bytes.data() + done, count);
-    begin(commands, true);
-    const VkBufferCopy copy{0, offset + done, count};
-    api().cmd_copy_buffer(commands, staging_->handle(), to.handle(), 1, &copy);
-    const VkMemoryBarrier barrier = all_writes();
-    api().cmd_pipeline_barrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                               0, 1, &barrier, 0, nullptr, 0, nullptr);
-    end(commands);
-    submit(Queue::compute, commands);
-    wait();
-    done += count;
-  }
-  free_commands(commands);
+  staging_->write(to, offset, bytes);
+  to.arrival_ = staging_->arrival().value;
 }
 
 void VulkanDevice::clear(VulkanBuffer& buffer) {

@@ -13,6 +13,7 @@
 namespace qwench {
 
 class VulkanDevice;
+class VulkanStaging;
 
 /// Where a buffer lies.
 enum class BufferPlace {
@@ -65,6 +66,7 @@ class VulkanBuffer {
   uint64_t size_ = 0;
   uint64_t id_ = 0;
   uint64_t counted_ = 0;  // of the device's own memory
+  uint64_t arrival_ = 0;  // of what was staged for it last, on VulkanStaging's line
   std::byte* mapped_ = nullptr;
 };
 
@@ -107,8 +109,8 @@ class VulkanDevice : public std::enable_shared_from_this<VulkanDevice> {
   /// Bytes of the device's own memory that were taken and not given back.
   uint64_t used() const { return used_; }
 
-  /// Writes to a buffer that no submitted command uses; through a staging buffer where the host does not see
-  /// it. Throws Error.
+  /// Writes to a buffer that no submitted command uses; where the host does not see it, by the copy queue,
+  /// for which what is computed from then on waits. Throws Error.
   void write(VulkanBuffer& to, uint64_t offset, std::span<const std::byte> bytes);
   /// Fills a buffer with zeros, and waits. Throws Error.
   void clear(VulkanBuffer& buffer);
@@ -165,7 +167,8 @@ class VulkanDevice : public std::enable_shared_from_this<VulkanDevice> {
   VkCommandPool copy_pool_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
   std::vector<Chunk> chunks_;  // [places, memory types]
-  std::unique_ptr<VulkanBuffer> staging_;
+  std::unique_ptr<VulkanStaging> staging_;
+  uint64_t arrived_ = 0;  // what the compute queue has waited for, on VulkanStaging's line
   mutable std::atomic<uint64_t> used_{0};
   std::atomic<uint64_t> next_id_{1};
   VulkanCounts counts_;

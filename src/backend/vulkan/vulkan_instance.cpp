@@ -91,9 +91,12 @@ void choose_queues(const VulkanApi& api, PhysicalDevice& device) {
       found = true;
     }
     if ((flags & VK_QUEUE_TRANSFER_BIT) != 0 && !computes && (flags & VK_QUEUE_GRAPHICS_BIT) == 0 &&
-        device.copy_family == VK_QUEUE_FAMILY_IGNORED)
+        device.copy_family == VK_QUEUE_FAMILY_IGNORED) {
       device.copy_family = i;
+      device.copy_timestamp_bits = families[i].timestampValidBits;
+    }
   }
+  if (device.copy_family == VK_QUEUE_FAMILY_IGNORED) device.copy_timestamp_bits = device.timestamp_bits;
   if (!found) device.info.unusable = "it has no queue for compute shaders";
   device.info.copy_queue = device.copy_family != VK_QUEUE_FAMILY_IGNORED;
 }

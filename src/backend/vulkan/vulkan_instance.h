@@ -19,6 +19,7 @@ struct PhysicalDevice {
   uint32_t compute_queues = 1;                     // queues of that family
   uint32_t timestamp_bits = 0;                     // of that family; 0: no timestamps
   uint32_t copy_family = VK_QUEUE_FAMILY_IGNORED;  // a family for copies alone, where there is one
+  uint32_t copy_timestamp_bits = 0;                // of the queue that copies
   bool memory_budget = false;                      // VK_EXT_memory_budget
   bool portability_subset = false;                 // VK_KHR_portability_subset, which must be enabled then
   uint8_t cache_uuid[VK_UUID_SIZE] = {};

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "backend/vulkan/vulkan_device.h"
+#include "backend/vulkan/vulkan_staging.h"
 #include "qwench/error.h"
 
 namespace qwench {
@@ -39,6 +40,8 @@ Wish wish_of(BufferPlace place) {
 DeviceMemory::~DeviceMemory() { device_.api().free_memory(device_.handle(), memory_, nullptr); }
 
 VulkanBuffer::~VulkanBuffer() {
+  // Of a model whose loading failed, weights may still be on their way.
+  if (arrival_ > 0) device_->staging_->wait(arrival_);
   if (buffer_ != VK_NULL_HANDLE) device_->api().destroy_buffer(device_->handle(), buffer_, nullptr);
   device_->used_ -= counted_;
 }

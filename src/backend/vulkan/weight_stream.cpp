@@ -33,37 +33,35 @@ void WeightStream::reserve(uint64_t slot_bytes) {
   }
 }
 
-void WeightStream::record(int layer, Layer& entry) {
+void WeightStream::record(int layer, Layer& entry, bool timed) {
   const VulkanApi& api = device_->api();
   if (entry.copy == VK_NULL_HANDLE) entry.copy = device_->make_copy_commands();
   device_->begin(entry.copy, false);
   const auto query = static_cast<uint32_t>(2 * layer);
-  if (timing_) {
-    api.cmd_reset_query_pool(entry.copy, queries_, query, 2);
-    api.cmd_write_timestamp(entry.copy, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries_, query);
-  }
+  if (timed) api.cmd_write_timestamp(entry.copy, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, queries_, query);
   for (const VulkanWeight* weight : entry.weights) {
     const VkBufferCopy copy{0, weight->slot_offset, weight->layout.bytes()};
     api.cmd_copy_buffer(entry.copy, weight->buffer().handle(), slots_[index_of(layer)]->handle(), 1, &copy);
   }
-  if (timing_) api.cmd_write_timestamp(entry.copy, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, query + 1);
+  if (timed) api.cmd_write_timestamp(entry.copy, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries_, query + 1);
   device_->end(entry.copy);
-  entry.timed = timing_;
+  entry.timed = timed;
 }
 
 void WeightStream::fetch(int layer) {
   const size_t slot = index_of(layer);
   if (content_[slot] == layer) return;
   Layer& entry = layers_[layer];
-  const bool times = timing_ && layer < static_cast<int>(kTimedLayers);
-  if (entry.copy == VK_NULL_HANDLE || entry.timed != times) record(layer, entry);
+  // Once: a timestamp is written anew only after it was reset.
+  const bool times = timing_ && layer < static_cast<int>(kTimedLayers) &&
+                     std::find(timed_layers_.begin(), timed_layers_.end(), layer) == timed_layers_.end();
+  if (entry.copy == VK_NULL_HANDLE || entry.timed != times) record(layer, entry, times);
   content_[slot] = -1;
   device_->submit(VulkanDevice::Queue::copy, entry.copy, readers_[slot], {copied_, ++copies_});
   content_[slot] = layer;
   fetched_[slot] = copies_;
   for (const VulkanWeight* weight : entry.weights) bytes_copied_ += weight->layout.bytes();
-  if (times && std::find(timed_layers_.begin(), timed_layers_.end(), layer) == timed_layers_.end())
-    timed_layers_.push_back(layer);
+  if (times) timed_layers_.push_back(layer);
 }
 
 void WeightStream::compute(int layer, VkCommandBuffer commands) {
@@ -73,6 +71,8 @@ void WeightStream::compute(int layer, VkCommandBuffer commands) {
 }
 
 void WeightStream::start_timing() {
+  timed_layers_.clear();
+  if (device_->physical().copy_timestamp_bits == 0) return;  // the copies are not timed, what is computed is
   if (queries_ == VK_NULL_HANDLE) {
     VkQueryPoolCreateInfo create{};
     create.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO;
@@ -81,8 +81,15 @@ void WeightStream::start_timing() {
     device_->check(device_->api().create_query_pool(device_->handle(), &create, nullptr, &queries_),
                    "timing");
   }
+  // By the queue that computes: those for copies alone cannot.
+  VkCommandBuffer commands = device_->make_commands();
+  device_->begin(commands, true);
+  device_->api().cmd_reset_query_pool(commands, queries_, 0, 2 * kTimedLayers);
+  device_->end(commands);
+  device_->submit(VulkanDevice::Queue::compute, commands);
+  device_->wait();
+  device_->free_commands(commands);
   timing_ = true;
-  timed_layers_.clear();
 }
 
 std::vector<StreamedCopy> WeightStream::stop_timing() {

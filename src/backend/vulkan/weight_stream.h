@@ -50,7 +50,7 @@ class WeightStream {
     bool timed = false;
   };
   size_t index_of(int layer) const { return static_cast<size_t>(layer - resident_layers_) % 2; }
-  void record(int layer, Layer& entry);
+  void record(int layer, Layer& entry, bool timed);
 
   std::shared_ptr<VulkanDevice> device_;
   const int resident_layers_;

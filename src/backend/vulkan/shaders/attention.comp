@@ -83,19 +83,20 @@ void main() {
       if (position < end) {
         const uint block = step_words[table + position / kBlockSize];
         const uint slot = position % kBlockSize;
+        float cell_scale = 1.0;
         for (uint word = 0u; word < head_dim / kPerWord; ++word) {
           const uint bits = key_cells[key_word(block, kv_heads, kv_head, head_dim, word, slot)];
-#ifdef CELL_F16
-          const vec2 pair = unpackHalf2x16(bits);
-          for (uint r = 0u; r < kQueries; ++r) {
-            scores[r] = fma(queries[r * kLargestHead + 2u * word], pair.x, scores[r]);
-            scores[r] = fma(queries[r * kLargestHead + 2u * word + 1u], pair.y, scores[r]);
-          }
-#else
-          const float key = uintBitsToFloat(bits);
-          for (uint r = 0u; r < kQueries; ++r)
-            scores[r] = fma(queries[r * kLargestHead + word], key, scores[r]);
+          const uint element = word * kPerWord;
+#ifdef CELL_Q8_0
+          if (element % kPerScale == 0u)
+            cell_scale = scale_in(key_cells[key_scales(block, kv_heads, kv_head, head_dim, element / (2u * kPerScale), slot)],
+                             element);
 #endif
+          for (uint i = 0u; i < kPerWord; ++i) {
+            const float key = cell_number(bits, i, cell_scale);
+            for (uint r = 0u; r < kQueries; ++r)
+              scores[r] = fma(queries[r * kLargestHead + element + i], key, scores[r]);
+          }
         }
       }
       for (uint r = 0u; r < kQueries; ++r) {
@@ -132,12 +133,12 @@ void main() {
           if (element >= head_dim) break;
           const uint bits =
               value_cells[value_word(block, kv_heads, kv_head, head_dim, element / kPerWord, slot)];
-#ifdef CELL_F16
-          const vec2 pair = unpackHalf2x16(bits);
-          values[i] = (element & 1u) == 0u ? pair.x : pair.y;
-#else
-          values[i] = uintBitsToFloat(bits);
+          float cell_scale = 1.0;
+#ifdef CELL_Q8_0
+          cell_scale = scale_in(
+              value_cells[value_scales(block, kv_heads, kv_head, head_dim, element / (2u * kPerScale), slot)], element);
 #endif
+          values[i] = cell_number(bits, element, cell_scale);
         }
         for (uint r = 0u; r < kQueries; ++r) {
           const float share = weights[r * kThreads + j];

@@ -36,6 +36,38 @@ const uint kLargestHead = 512;
 shared float head[kLargestHead];
 shared float sums[kThreads];
 
+#ifdef CELL_Q8_0
+// The largest magnitude / 127; NaN where an element is not finite.
+float scale_of(uint first) {
+  float largest = 0.0;
+  bool bad = false;
+  for (uint i = first; i < first + kPerScale; ++i) {
+    bad = bad || (floatBitsToUint(head[i]) & 0x7f800000u) == 0x7f800000u;
+    largest = max(largest, abs(head[i]));
+  }
+  return bad ? uintBitsToFloat(0x7fc00000u) : largest / 127.0;
+}
+#endif
+
+uint cells_of(uint word) {
+#if defined(CELL_F32)
+  return floatBitsToUint(head[word]);
+#elif defined(CELL_F16)
+  return half_bits(head[2u * word]) | half_bits(head[2u * word + 1u]) << 16;
+#elif defined(CELL_BF16)
+  return brain_bits(head[2u * word]) | brain_bits(head[2u * word + 1u]) << 16;
+#else
+  const float scale = scale_of(kPerWord * word / kPerScale * kPerScale);
+  const float inverse = scale > 0.0 ? 1.0 / scale : 0.0;
+  uint bits = 0u;
+  for (uint i = 0u; i < kPerWord; ++i) {
+    const float whole = roundEven(clamp(head[kPerWord * word + i] * inverse, -127.0, 127.0));
+    bits |= (uint(int(whole)) & 0xffu) << (8u * i);
+  }
+  return bits;
+#endif
+}
+
 void main() {
   const uint row = gl_WorkGroupID.x;
   const uint thread = gl_LocalInvocationID.x;
@@ -94,15 +126,22 @@ void main() {
   const uint block = step_words[step_value(kTables, row) + position / kBlockSize];
   const uint slot = position % kBlockSize;
   for (uint word = thread; word < head_dim / kPerWord; word += kThreads) {
-#ifdef CELL_F16
-    const uint bits = half_bits(head[2u * word]) | half_bits(head[2u * word + 1u]) << 16;
-#else
-    const uint bits = floatBitsToUint(head[word]);
-#endif
+    const uint bits = cells_of(word);
     if (key) {
       key_cells[key_word(block, k_heads, own, head_dim, word, slot)] = bits;
     } else {
       value_cells[value_word(block, k_heads, own, head_dim, word, slot)] = bits;
     }
   }
+#ifdef CELL_Q8_0
+  for (uint pair = thread; pair < head_dim / (2u * kPerScale); pair += kThreads) {
+    const uint first = 2u * kPerScale * pair;
+    const uint bits = half_bits(scale_of(first)) | half_bits(scale_of(first + kPerScale)) << 16;
+    if (key) {
+      key_cells[key_scales(block, k_heads, own, head_dim, pair, slot)] = bits;
+    } else {
+      value_cells[value_scales(block, k_heads, own, head_dim, pair, slot)] = bits;
+    }
+  }
+#endif
 }

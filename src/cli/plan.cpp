@@ -11,6 +11,7 @@
 #include "cli/machine.h"
 #include "cli/model_flags.h"
 #include "cli/terminal.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "engine/model_plan.h"
 
@@ -36,18 +37,23 @@ Speed expected_speed(const ModelPlan& plan, const MachineLimits& machine) {
 }
 
 /// What bounds the speed of the CPU or of a device. Nothing where layers are streamed: that is up to the bus,
-/// which is not measured. Throws Error.
+/// which is not measured; nor, with a warning, where a device has no room left to be measured.
 std::optional<MachineLimits> limits_of(const std::optional<DeviceInfo>& device, const ModelPlan& plan,
                                        int threads) {
   if (!device) return machine_limits(threads);
   if (plan.weights_streamed > 0) return std::nullopt;
-  ThreadPool pool(1);
-  const std::optional<DeviceSpeed> speed = make_backend(device, {}, pool)->measure_speed();
-  if (!speed) return std::nullopt;
-  MachineLimits limits;
-  limits.read_gb_per_s = speed->read_gb_per_s;
-  limits.f32_gflop_per_s = speed->f32_gflop_per_s;
-  return limits;
+  try {
+    ThreadPool pool(1);
+    const std::optional<DeviceSpeed> speed = make_backend(device, {}, pool)->measure_speed();
+    if (!speed) return std::nullopt;
+    MachineLimits limits;
+    limits.read_gb_per_s = speed->read_gb_per_s;
+    limits.f32_gflop_per_s = speed->f32_gflop_per_s;
+    return limits;
+  } catch (const Error& error) {
+    log_warning(fmt::format("the device's speed was not measured: {}", error.what()));
+    return std::nullopt;
+  }
 }
 
 struct Report {

@@ -139,16 +139,24 @@ class Chat(TestCase):
         if not listed["devices"]:
             self.skipTest(f"there is no Vulkan device here: {listed['why_none']}")
         # Few tokens: in software each takes seconds.
-        for model, name, count in ((SMOLLM2, "smollm2-135m", 6), (CODER, "qwen2.5-coder-0.5b", 3)):
+        count = 8
+        for model, name in ((SMOLLM2, "smollm2-135m"), (CODER, "qwen2.5-coder-0.5b")):
             golden = read_json("real", f"{name}.json")
-            rows = [{"ids": golden["perplexity"]["ids"][:count]}]
+            ids = golden["perplexity"]["ids"][:count]
+            flags = ("--dtype", "f16", "--kv-dtype", "f16", "-c", "64", "--max-batch-tokens", "32")
             with self.subTest(name):
-                cpu, device = (jsonl("score", fetched(model), "--dtype", "f16", "-c", "64", "--max-batch-tokens", "32", "--device", where, rows=rows,
+                cpu, device = (jsonl("score", fetched(model), *flags, "--device", where, rows=[{"ids": ids}],
                                      timeout=1800)[0]["logprobs"] for where in ("cpu", "vulkan"))
                 worst = max(abs(a - b) for a, b in zip(cpu, device))
                 print(f"vulkan: {name}: log-probabilities of {len(cpu)} tokens within {worst:.1e} of the CPU's")
                 self.assertEqual(len(cpu), count - 1)
                 self.assertLessEqual(worst, 2 * 5e-3)
+                rows = [{"ids": ids, "max_tokens": 3, "ignore_eos": True, "repetition_penalty": 1, **sampling}
+                        for sampling in ({"temperature": 0}, {"temperature": 0.8, "top_k": 20, "seed": 3})]
+                cpu, device = ([row["ids"] for row in jsonl("run", fetched(model), *flags, "--device", where, rows=rows, timeout=1800)]
+                               for where in ("cpu", "vulkan"))
+                print(f"vulkan: {name}: greedy and sampled tokens {device}")
+                self.assertEqual(device, cpu)
 
     def test_the_coder_writes_a_function_and_speaks_chinese(self):
         code, chinese = jsonl("run", fetched(CODER), rows=[

@@ -30,7 +30,8 @@ class Watched {
   std::vector<Result> generate(std::span<const Request> requests) {
     before_ = model_.backend().counts();
     EngineLoop loop(model_, options_);
-    const auto call = std::make_shared<GenerateCall>(requests, nullptr);
+    const std::function<void(const Delta&)> nothing;
+    const auto call = std::make_shared<GenerateCall>(requests, nothing);
     std::vector<std::unique_ptr<Job>> jobs;
     for (size_t i = 0; i < requests.size(); ++i)
       jobs.push_back(std::make_unique<Job>(requests[i], call->sink(i), model_.generation(), i));
@@ -90,7 +91,6 @@ TEST(DeviceSampling, DrawsTheSameTokensFromTheLargestLogitsAsFromWholeRows) {
   Watched watched(options_of("vulkan:" + std::to_string(device->index)));
   std::vector<Request> requests = of_all_kinds();
   const std::vector<Result> from_top = watched.generate(requests);
-  const int64_t bytes = watched.read_back_bytes();
   for (Request& request : requests) request.logprobs = 0;  // of the whole row
   const std::vector<Result> from_rows = watched.generate(requests);
   ASSERT_EQ(from_top.size(), from_rows.size());
@@ -98,7 +98,6 @@ TEST(DeviceSampling, DrawsTheSameTokensFromTheLargestLogitsAsFromWholeRows) {
     EXPECT_TRUE(from_top[i].error.empty()) << from_top[i].error;
     EXPECT_EQ(from_top[i].ids, from_rows[i].ids) << "request " << i;
   }
-  EXPECT_LT(bytes, watched.read_back_bytes());
 }
 
 TEST(DeviceSampling, AStepReadsBackTheLargestLogitsAlone) {

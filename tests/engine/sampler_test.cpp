@@ -367,7 +367,7 @@ TEST(SamplerOfTheLargest, DrawsAsFromTheWholeRowOrNotAtAll) {
       const TokenId drawn = whole.sample(row, scratch);
       const auto from_top = top.sample(largest.view(), scratch);
       ASSERT_EQ(from_top.has_value(), got.has_value());
-      if (from_top) ASSERT_EQ(*from_top, drawn) << "round " << round;
+      ASSERT_EQ(from_top.value_or(drawn), drawn) << "round " << round;
       if (!from_top) top.accept(drawn);
     }
   }

@@ -120,4 +120,20 @@ std::unique_ptr<Backend> make_backend(const std::optional<DeviceInfo>& device, c
   return make_vulkan_backend(vulkan, pool);
 }
 
+void check_device_cells(DType cell, int head_dim) {
+  const bool plain = cell == DType::f16 || cell == DType::f32 || cell == DType::bf16;
+  if (!plain && cell != DType::q8_0) {
+    throw Error(ErrorKind::unsupported,
+                fmt::format("the cells of the KV cache cannot be {} on a Vulkan device; use --kv-dtype f16, "
+                            "f32, bf16 or q8_0, or --device cpu",
+                            name(cell)));
+  }
+  if (!plain && head_dim % kDeviceQ8Elements != 0) {
+    throw Error(ErrorKind::unsupported,
+                fmt::format("q8_0 cells of the KV cache do not run on a Vulkan device with heads of {} "
+                            "elements, which are no multiple of {}; use --kv-dtype f16, or --device cpu",
+                            head_dim, kDeviceQ8Elements));
+  }
+}
+
 }  // namespace qwench

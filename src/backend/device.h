@@ -31,6 +31,12 @@ struct DeviceInfo {
   bool software() const { return type == "software"; }
 };
 
+/// On a device, q8_0 cells of the KV cache need heads of a multiple of so many elements: two scales share a
+/// word.
+inline constexpr int kDeviceQ8Elements = 64;
+/// Throws Error (unsupported) for cells that a device's shaders do not read.
+void check_device_cells(DType cell, int head_dim);
+
 /// All devices that Vulkan has here. Throws Error (unsupported) where there is no Vulkan, or where this
 /// program was built without it.
 std::vector<DeviceInfo> vulkan_devices();

@@ -7,6 +7,7 @@
 
 #include "backend/cpu/cpu_tensors.h"
 #include "checkpoint/expected_tensors.h"
+#include "kernels/kv_cells.h"
 #include "model/device_weights.h"
 #include "model/kept_type.h"
 #include "qwench/error.h"
@@ -154,6 +155,7 @@ int most_blocks(const Checkpoint& checkpoint, DType cells, const DeviceInfo& dev
 
 ModelPlan plan_on_device(const Checkpoint& checkpoint, const EngineOptions& options, uint64_t available,
                          const DeviceInfo& device) {
+  check_device_cells(options.cells(stored_type(checkpoint)), checkpoint.config().head_dim);
   const DeviceWeights weights = device_weights(checkpoint, options.dtype);
   const int layers = weights.count();
   if (options.gpu_layers && (*options.gpu_layers < 0 || *options.gpu_layers > layers)) {
@@ -164,6 +166,7 @@ ModelPlan plan_on_device(const Checkpoint& checkpoint, const EngineOptions& opti
   MemoryRequest request;
   request.available = available;
   request.reserve = std::min(kDeviceReserve, available / 16);
+  request.q8_elements = kDeviceQ8Elements;
   request.most_blocks = most_blocks(checkpoint, options.cells(stored_type(checkpoint)), device);
   const auto plan_of = [&](int gpu_layers) {
     request.weights = weights.resident(gpu_layers) + weights.slots(gpu_layers);
@@ -245,7 +248,8 @@ std::string cheapest_change(const Checkpoint& checkpoint, const EngineOptions& o
   const int head_dim = checkpoint.config().head_dim;
   std::string with_cells = flags;
   while (const std::optional<DType> smaller =
-             smaller_cells(changed.cells(stored_type(checkpoint)), head_dim)) {
+             smaller_cells(changed.cells(stored_type(checkpoint)), head_dim,
+                           device == nullptr ? kQ8Block : kDeviceQ8Elements)) {
     changed.kv_dtype = *smaller;
     with_cells = fmt::format("{}{}--kv-dtype {}", flags, flags.empty() ? "" : " ", name(*smaller));
     if (fits(checkpoint, changed, available, device, batch)) return with_cells;

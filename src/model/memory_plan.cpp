@@ -35,9 +35,9 @@ uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& reques
   return sizeof(float) * floats + tokens * ((widest + 31) / 32) * (80 + 44);
 }
 
-std::optional<DType> smaller_cells(DType cells, int head_dim) {
+std::optional<DType> smaller_cells(DType cells, int head_dim, int q8_elements) {
   if (cells == DType::f32) return DType::f16;
-  if (!is_quantized(cells) && head_dim % traits(DType::q8_0).block_size == 0) return DType::q8_0;
+  if (!is_quantized(cells) && head_dim % q8_elements == 0) return DType::q8_0;
   return std::nullopt;
 }
 
@@ -76,7 +76,8 @@ MemoryPlan plan_memory(const ModelConfig& config, const MemoryRequest& request) 
   }
   if (fitting < blocks_of(wanted)) {
     if (request.context > 0) {
-      const std::optional<DType> smaller = smaller_cells(request.kv_dtype, config.head_dim);
+      const std::optional<DType> smaller =
+          smaller_cells(request.kv_dtype, config.head_dim, request.q8_elements);
       throw Error(
           ErrorKind::out_of_memory,
           fmt::format(

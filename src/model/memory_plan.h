@@ -32,11 +32,13 @@ struct MemoryRequest {
   double cache_share = 1;  // of what weights and buffers leave, for the cache, where one sequence needs less
   uint64_t available = 0;  // bytes there are
   std::optional<uint64_t> reserve = {};  // bytes left to others; absent: what the system and requests need
+  int q8_elements = 32;                  // heads have a multiple of these where cells may be q8_0
   int most_blocks = 1 << 26;             // of the KV cache: what a device's buffers hold
 };
 
 /// A type of cells that takes less than this one and costs an answer least; empty where there is none.
-std::optional<DType> smaller_cells(DType cells, int head_dim);
+/// `q8_elements` is MemoryRequest's.
+std::optional<DType> smaller_cells(DType cells, int head_dim, int q8_elements);
 
 /// The decoder's buffers.
 uint64_t activation_bytes(const ModelConfig& config, const MemoryRequest& request);

@@ -104,6 +104,9 @@ class OnDevice(TestCase):
         outcome = qwench("run", model("qwen3-tiny-f32"), "--jsonl", "--device", "vulkan", "--kv-dtype", "q8_0", stdin='{"ids": [1]}\n')
         self.assert_fails_cleanly(outcome, code=1)
         self.assertIn("heads of 32 elements", outcome.err)
+        planned = qwench("plan", model("qwen3-tiny-f32"), "--device", "vulkan", "--kv-dtype", "q8_0")
+        self.assertEqual(planned.code, 1, planned)
+        self.assertIn("heads of 32 elements", planned.err)
         self.assertIn("--device cpu", outcome.err)
         self.assert_fails_cleanly(self.run_ids("--device", "vulkan:99"), code=1)
 

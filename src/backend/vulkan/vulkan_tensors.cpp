@@ -8,6 +8,7 @@
 #include <limits>
 #include <string_view>
 
+#include "backend/device.h"
 #include "core/log.h"
 #include "kernels/unpack.h"
 #include "qwench/error.h"
@@ -16,7 +17,6 @@ namespace qwench {
 namespace {
 
 constexpr int kLargestHead = 256;  // shaders/attention.comp
-constexpr int kQ8Elements = 64;    // shaders/cells.glsl: whose two scales share a word
 constexpr uint64_t kPieceBytes = uint64_t{8} << 20;
 constexpr uint64_t kSlotAlignment = 512;  // above what any device asks for
 constexpr std::string_view kLayers = "model.layers.";
@@ -86,19 +86,7 @@ VulkanKvCache::VulkanKvCache(VulkanDevice& device, DType cell, int layer_count, 
                 fmt::format("a key-value cache of {} layers, {} blocks, {} heads of {} was asked for",
                             layer_count, block_count, kv_head_count, head_size));
   }
-  const bool plain = cell == DType::f16 || cell == DType::f32 || cell == DType::bf16;
-  if (!plain && cell != DType::q8_0) {
-    throw Error(ErrorKind::unsupported,
-                fmt::format("the cells of the KV cache cannot be {} on a Vulkan device; use --kv-dtype f16, "
-                            "f32, bf16 or q8_0, or --device cpu",
-                            name(cell)));
-  }
-  if (!plain && head_size % kQ8Elements != 0) {
-    throw Error(ErrorKind::unsupported,
-                fmt::format("q8_0 cells of the KV cache do not run on a Vulkan device with heads of {} "
-                            "elements, which are no multiple of {}; use --kv-dtype f16, or --device cpu",
-                            head_size, kQ8Elements));
-  }
+  check_device_cells(cell, head_size);
   if (head_size > kLargestHead || head_size % 2 != 0) {
     throw Error(
         ErrorKind::unsupported,

@@ -122,15 +122,14 @@ class Real(TestCase):
 
 
 class Examined(TestCase):
-    def test_verify_finds_both_models_equal_to_the_reference(self):
-        for model, name in ((SMOLLM2, "smollm2-135m"), (CODER, "qwen2.5-coder-0.5b")):
-            with self.subTest(name):
-                outcome = qwench("verify", fetched(model), "--reference", os.path.join(DATA, "real", name + ".json"), "--json")
-                self.assertEqual(outcome.code, 0, outcome)
-                report, = outcome.lines()
-                wanted = [len(prompt["greedy"]) for prompt in read_json("real", name + ".json")["prompts"]]
-                self.assertEqual([prompt["equal"] for prompt in report["greedy"]], wanted)
-                self.assertTrue(report["perplexity"]["ok"], report)
+    def test_verify_finds_the_model_equal_to_the_reference(self):
+        name = "smollm2-135m"
+        outcome = qwench("verify", fetched(SMOLLM2), "--reference", os.path.join(DATA, "real", name + ".json"), "--json")
+        self.assertEqual(outcome.code, 0, outcome)
+        report, = outcome.lines()
+        wanted = [len(prompt["greedy"]) for prompt in read_json("real", name + ".json")["prompts"]]
+        self.assertEqual([prompt["equal"] for prompt in report["greedy"]], wanted)
+        self.assertTrue(report["perplexity"]["ok"], report)
 
 
 class Chat(TestCase):
@@ -138,9 +137,9 @@ class Chat(TestCase):
         listed = json.loads(qwench("devices", "--json").out)
         if not listed["devices"]:
             self.skipTest(f"there is no Vulkan device here: {listed['why_none']}")
-        # Few tokens: in software each takes seconds.
-        count = 8
-        for model, name in ((SMOLLM2, "smollm2-135m"), (CODER, "qwen2.5-coder-0.5b")):
+        # Few tokens: in software each takes seconds. QWENCH_DEVICE_TOKENS=8 asks for as many of both models.
+        asked = int(os.environ.get("QWENCH_DEVICE_TOKENS", "0"))
+        for model, name, count in ((SMOLLM2, "smollm2-135m", asked or 6), (CODER, "qwen2.5-coder-0.5b", asked or 3)):
             golden = read_json("real", f"{name}.json")
             ids = golden["perplexity"]["ids"][:count]
             flags = ("--dtype", "f16", "--kv-dtype", "f16", "-c", "64", "--max-batch-tokens", "32")
@@ -151,6 +150,8 @@ class Chat(TestCase):
                 print(f"vulkan: {name}: log-probabilities of {len(cpu)} tokens within {worst:.1e} of the CPU's")
                 self.assertEqual(len(cpu), count - 1)
                 self.assertLessEqual(worst, 2 * 5e-3)
+                if model == CODER and not asked:
+                    continue
                 rows = [{"ids": ids, "max_tokens": 3, "ignore_eos": True, "repetition_penalty": 1, **sampling}
                         for sampling in ({"temperature": 0}, {"temperature": 0.8, "top_k": 20, "seed": 3})]
                 cpu, device = ([row["ids"] for row in jsonl("run", fetched(model), *flags, "--device", where, rows=rows, timeout=1800)]

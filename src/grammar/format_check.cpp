@@ -12,14 +12,14 @@
 namespace qwench {
 namespace {
 
-constexpr const char* kTime =
+constexpr const char* kWholeTime =
     "([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])";
-constexpr const char* kLabel = "[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
+constexpr const char* kWholeLabel = "[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
 constexpr const char* kPointer = "(/([^/~]|~[01])*)*";
 
 int number_at(std::string_view text, size_t at) { return (text[at] - '0') * 10 + (text[at + 1] - '0'); }
 
-/// Of a time of kTime's form: a leap second is the last one of a day in UTC.
+/// Of a time of kWholeTime's form: a leap second is the last one of a day in UTC.
 bool is_time_of_day(std::string_view time) {
   constexpr int kDay = 24 * 60;
   if (number_at(time, 6) != 60) return true;
@@ -59,15 +59,15 @@ std::string with_any_digits(std::string pattern) {
 /// What the standards take of formats of which format_pattern() has a part.
 const std::map<std::string, std::string, std::less<>>& whole_patterns() {
   static const std::map<std::string, std::string, std::less<>> known = [] {
-    const std::string host = std::string(kLabel) + "(\\." + kLabel + ")*";
+    const std::string host = std::string(kWholeLabel) + "(\\." + kWholeLabel + ")*";
     const std::string atom = "[a-zA-Z0-9!#$%&'*+/=?^_`{|}~-]+";
     const std::string quoted = "\"([\\x20\\x21\\x23-\\x5B\\x5D-\\x7E]|\\\\[\\x20-\\x7E])*\"";
     const std::string byte = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
     const std::string literal = "\\[(" + byte + "(\\." + byte + "){3}|IPv6:[0-9a-fA-F:.]+)\\]";
     const std::string beyond_ascii = "\\u00A0-\\uD7FF\\uE000-\\uFFFD\\U00010000-\\U0010FFFD";
     return std::map<std::string, std::string, std::less<>>{
-        {"time", kTime},
-        {"date-time", std::string(format_pattern("date")) + "[Tt]" + kTime},
+        {"time", kWholeTime},
+        {"date-time", std::string(format_pattern("date")) + "[Tt]" + kWholeTime},
         {"duration", with_any_digits(format_pattern("duration"))},
         {"email", "(" + atom + "(\\." + atom + ")*|" + quoted + ")@(" + host + "|" + literal + ")"},
         {"hostname", host},

@@ -34,7 +34,7 @@ TEST(EmbeddingsBody, ErrorsNameTheField) {
                                                        {R"({"input": ["a", ""]})", "input[1]"},
                                                        {R"({"input": [[1], []]})", "input[1]"}};
   for (const auto& [body, param] : empty) {
-    const ApiError error = error_of([&] { read_embeddings(body); });
+    const ApiError error = error_of([text = body] { read_embeddings(text); });
     EXPECT_EQ(error.param(), param) << body;
     EXPECT_EQ(error.what(), std::string(param) + ": it is empty") << body;
   }

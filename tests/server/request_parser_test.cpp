@@ -62,6 +62,17 @@ TEST(RequestParser, GivesTheSameHoweverTheBytesAreCut) {
   }
 }
 
+TEST(RequestParser, ALastChunkMayComeInPieces) {
+  for (const std::string chunks : {"0\r\n\r\n", "2\r\n{}\r\n0\r\n\r\n"}) {
+    for (const size_t step : {1, 2, 3, 4, 5}) {
+      const Parsed parsed =
+          parse("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks, step);
+      ASSERT_TRUE(parsed.done) << chunks << step;
+      EXPECT_EQ(parsed.request.body, chunks.front() == '0' ? "" : "{}");
+    }
+  }
+}
+
 TEST(RequestParser, TrailersAreNoHeaders) {
   const std::string text =
       "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nHost: y\r\n"

@@ -95,8 +95,11 @@ if [[ $(id -u) != 0 ]]; then
   fi
 fi
 
+options=(-qq -o Dpkg::Use-Pty=0)
+# A machine that is thrown away need not have every file safely on its disk.
+[[ ${CI:-} != true ]] || options+=(-o Dpkg::Options::=--force-unsafe-io)
 apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "${options[@]}" "$@"
 }
 
 echo "./dev deps: installing ${missing[*]}" >&2

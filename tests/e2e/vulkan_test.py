@@ -5,9 +5,11 @@ Where there is no device at all these tests are skipped, with a sentence; ./dev 
 import json
 import os
 import re
+import subprocess
+import sys
 import unittest
 
-from support import DATA, SANITIZED, TestCase, qwench
+from support import BINARY, DATA, ROOT, SANITIZED, TestCase, qwench
 
 NO_GPU = {"VK_ICD_FILENAMES": "/nowhere.json", "VK_DRIVER_FILES": "/nowhere.json"}
 
@@ -21,6 +23,24 @@ def devices(env=None):
     if outcome.code != 0:
         raise AssertionError(outcome)
     return json.loads(outcome.out)
+
+
+class Shaders(TestCase):
+    def test_what_a_weight_costs_is_counted_in_the_compiled_shaders(self):
+        folder = os.path.join(os.path.dirname(os.path.dirname(BINARY)), "shaders")
+        if not os.path.isdir(folder):
+            self.skipTest("this build has no shaders")
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "tools", "shader_counts.py"), folder], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual(done.returncode, 0, done)
+        rows = {row[0]: [float(value) for value in row[1:]]
+                for row in (re.findall(r"[\w.]+", line) for line in done.stdout.splitlines()[2:])}
+        self.assertEqual(sorted(rows), ["f16", "f32", "q4_0", "q4_1", "q4_k", "q6_k", "q8_0"])
+        for name, (_, loads, fma, *_) in rows.items():
+            self.assertEqual(fma, 1, name)  # one for each weight
+            self.assertGreaterEqual(loads, 3 / 8, name)  # of 8 weights, and 8 of x
+        self.assertEqual(rows["f16"][:2], [2, 0.38])
+        self.assertEqual(rows["f16"][4], 1)  # each is converted once
 
 
 class Devices(TestCase):

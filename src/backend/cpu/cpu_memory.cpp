@@ -56,7 +56,7 @@ void CpuMemory::release() noexcept {
 
 std::byte* CpuArena::take(uint64_t bytes, const std::string& purpose) {
   if (chunks_.empty() || bytes > chunks_.back().size() - used_) {
-    chunks_.emplace_back(std::max(bytes, kChunk - kHugePage) + kHugePage, purpose);
+    chunks_.emplace_back(std::max(bytes, kChunk - kHugePage) + kHugePage, purpose, pages_);
     const auto address = reinterpret_cast<uintptr_t>(chunks_.back().data());
     used_ = (kHugePage - address % kHugePage) % kHugePage;
   }

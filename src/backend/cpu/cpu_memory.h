@@ -36,15 +36,18 @@ class CpuMemory {
   size_t size_ = 0;
 };
 
-/// Memory that is taken piece by piece and given back as a whole, in huge pages as far as the system has
-/// them: many matrices of a few MB would otherwise lie mostly in small pages, each of which costs a fault and
-/// a TLB entry.
+/// Memory that is taken piece by piece and given back as a whole. In huge pages, as far as the system has
+/// them, for many matrices of a few MB, which would otherwise lie mostly in small pages, each of which costs
+/// a fault and a TLB entry.
 class CpuArena {
  public:
+  explicit CpuArena(Pages pages) : pages_(pages) {}
+
   /// Zeroed bytes, aligned to 64. Throws Error (out_of_memory) that says what the memory is for.
   std::byte* take(uint64_t bytes, const std::string& purpose);
 
  private:
+  Pages pages_;
   std::vector<CpuMemory> chunks_;
   uint64_t used_ = 0;  // of the last chunk
 };

@@ -506,38 +506,37 @@ TEST(CpuBackend, CopyBlockCopiesAllLayers) {
   }
 }
 
+/// A matrix of three rows of five, one with values that are not finite.
+struct ThreeRows {
+  ThreeRows() {
+    backend->begin(batch);
+    x->rows = 3;
+    backend->embed(*weight, *x);
+  }
+
+  ThreadPool pool{2};
+  std::unique_ptr<Backend> backend = make_cpu_backend(pool);
+  Tensor table{DType::f32, {3, 5}, {1, 5, 5, 9, 9, 1, 2, 3, 4, NAN, 0, INFINITY, 0, 0, 0}};
+  std::unique_ptr<Weight> weight = backend->load(table.view, DType::f32);
+  std::vector<TokenId> tokens{0, 1, 2};
+  Batch batch{tokens, {}, {}, {}, {}};
+  std::unique_ptr<Matrix> x = backend->allocate(3, 5);
+};
+
 TEST(CpuBackend, ArgMaxLooksAtTheValidColumnsOnly) {
-  ThreadPool pool(2);
-  const auto backend = make_cpu_backend(pool);
-  const Tensor table(DType::f32, {3, 5}, {1, 5, 5, 9, 9, 1, 2, 3, 4, NAN, 0, INFINITY, 0, 0, 0});
-  const auto weight = backend->load(table.view, DType::f32);
-  const std::vector<TokenId> tokens{0, 1, 2};
-  const Batch batch{tokens, {}, {}, {}, {}};
-  backend->begin(batch);
-  auto x = backend->allocate(3, 5);
-  x->rows = 3;
-  backend->embed(*weight, *x);
+  ThreeRows rows;
   std::vector<TokenId> ids(3);
-  backend->argmax(*x, 3, ids);
+  rows.backend->argmax(*rows.x, 3, ids);
   EXPECT_EQ(ids, (std::vector<TokenId>{1, 2, -1}));
-  backend->argmax(*x, 5, ids);
+  rows.backend->argmax(*rows.x, 5, ids);
   EXPECT_EQ(ids, (std::vector<TokenId>{3, -1, -1}));
 }
 
 TEST(CpuBackend, TopKLooksAtTheValidColumnsOnly) {
-  ThreadPool pool(2);
-  const auto backend = make_cpu_backend(pool);
-  const Tensor table(DType::f32, {3, 5}, {1, 5, 5, 9, 9, 1, 2, 3, 4, NAN, 0, INFINITY, 0, 0, 0});
-  const auto weight = backend->load(table.view, DType::f32);
-  const std::vector<TokenId> tokens{0, 1, 2};
-  const Batch batch{tokens, {}, {}, {}, {}};
-  backend->begin(batch);
-  auto x = backend->allocate(3, 5);
-  x->rows = 3;
-  backend->embed(*weight, *x);
+  ThreeRows rows;
   std::vector<TokenId> ids(6);
   std::vector<float> values(6);
-  backend->top_k(*x, 4, 2, ids, values);
+  rows.backend->top_k(*rows.x, 4, 2, ids, values);
   EXPECT_EQ(std::vector(ids.begin(), ids.begin() + 4), (std::vector<TokenId>{3, 1, 3, 2}));
   EXPECT_EQ(std::vector(values.begin(), values.begin() + 4), (std::vector<float>{9, 5, 4, 3}));
   EXPECT_EQ(ids[4], -1);

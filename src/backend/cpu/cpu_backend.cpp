@@ -172,8 +172,8 @@ class CpuBackend final : public Backend {
   ThreadPool& pool_;
   const CpuLayout layout_;
   CpuArena weights_{Pages::large};
-  CpuArena vectors_{
-      Pages::small};  // apart: written to at once, each would bring in a huge page of matrices packed later
+  // Apart: written to at once, each would bring in a huge page of matrices that are packed later.
+  CpuArena vectors_{Pages::small};
   std::vector<CpuWeight*> unpacked_;  // until the second batch
   const Batch* batch_ = nullptr;
   CpuMemory words_;  // one matrix at a time; resident only as far as quantized weights are used
